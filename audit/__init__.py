@@ -1,0 +1,1 @@
+"""Facts: what the code is."""

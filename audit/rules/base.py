@@ -1,0 +1,61 @@
+"""What a rule is: its texts, its examples and its check."""
+
+from __future__ import annotations
+
+import textwrap
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from audit.scanner.report import Level
+
+if TYPE_CHECKING:
+    from audit.scanner.judge import Candidate, Judgement
+
+_MARKER = "//~"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A titled piece of Rust. Lines that end in `//~ FT0nn` are the ones the rule flags.
+
+    `path` places the source in the profile's world (a GPU crate, the core crate); `others` holds further
+    files of the same workspace, by path.
+    """
+
+    title: str
+    marked_source: str
+    path: str = "ferrotorch-gpu/src/lib.rs"
+    others: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def source(self) -> str:
+        """The source without its markers."""
+        lines = textwrap.dedent(self.marked_source).strip("\n").split("\n")
+        return "\n".join(line.split(_MARKER)[0].rstrip() for line in lines) + "\n"
+
+    @property
+    def flagged_lines(self) -> frozenset[int]:
+        """The marked lines, from 1."""
+        lines = textwrap.dedent(self.marked_source).strip("\n").split("\n")
+        return frozenset(number for number, line in enumerate(lines, 1) if _MARKER in line)
+
+
+class Rule(ABC):
+    """A pattern the scanner reports.
+
+    A subclass's docstring holds the sections `## What it does`, `## Why is this bad?` (what PyTorch does),
+    `## Use instead` and `## Known problems`; it is the rule's page.
+    """
+
+    id: ClassVar[str]
+    name: ClassVar[str]
+    level: ClassVar[Level]
+    message: ClassVar[str]
+    invalid: ClassVar[tuple[Example, ...]]
+    valid: ClassVar[tuple[Example, ...]]
+
+    @abstractmethod
+    def check(self, judgement: Judgement) -> Iterator[Candidate]:
+        """Yield what the rule sees in a linked workspace."""

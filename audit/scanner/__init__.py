@@ -1,0 +1,1 @@
+"""The scanner: extract, link, judge. Knows no framework and no database."""

@@ -1,0 +1,186 @@
+"""What a scan yields: results with their evidence, and the manifest of what was looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+
+class Level(StrEnum):
+    """SARIF 2.1.0 section 3.27.10."""
+
+    NONE = "none"
+    NOTE = "note"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class BaselineState(StrEnum):
+    """SARIF 2.1.0 section 3.27.24."""
+
+    NEW = "new"
+    UNCHANGED = "unchanged"
+    UPDATED = "updated"
+    ABSENT = "absent"
+
+
+class Outcome(StrEnum):
+    """What became of a site in the code."""
+
+    STRUCTURED_ERROR = "structured-error"
+    OPT_IN_FALLBACK = "opt-in-fallback"
+    DEVICE_KERNEL = "device-kernel"
+    COMPOSITE = "composite"
+    EXPLICIT_TRANSFER = "explicit-transfer"
+    REMOVED = "removed"
+
+
+class FileStatus(StrEnum):
+    """How a file of the scanned tree ended.
+
+    Only `SCANNED` and `UNCHANGED` files can close a site; a `PARTIAL` file was scanned where it parses.
+    """
+
+    SCANNED = "scanned"
+    UNCHANGED = "unchanged"
+    PARTIAL = "partial"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+    MISSING = "missing"
+
+
+class RuleStatus(StrEnum):
+    """Whether a rule ran. A rule that did not run has found nothing out: it is never clean."""
+
+    RAN = "ran"
+    NOT_RUN = "not-run"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A SARIF region: lines and columns from 1, columns in Unicode code points, end column exclusive."""
+
+    start_line: int
+    start_column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceStep:
+    """One step of a SARIF codeFlow.
+
+    `role` is `anchor`, `call` (a step into a callee), `effect` (the download, host loop or missing launch
+    that the chain ends in) or `guard` (a condition that does not dominate it).
+    """
+
+    role: str
+    path: str
+    region: Region
+    symbol: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Suppression:
+    """A SARIF suppression found in the source."""
+
+    kind: str
+    status: str
+    justification: str
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One match of a rule in one scan.
+
+    `symbol` is the SARIF fullyQualifiedName (`crate::module::Type::function`, a macro without `!`); `crate`
+    the Cargo package name, or empty outside any package; `form` the syntactic form in kebab-case; `snippet`
+    the source lines of the region. `partial_fingerprints` maps versioned keys to hex digests and holds
+    nothing that changes when unrelated lines do.
+    """
+
+    rule_id: str
+    level: Level
+    message: str
+    path: str
+    region: Region
+    symbol: str
+    crate: str
+    form: str
+    partial_fingerprints: Mapping[str, str]
+    evidence: tuple[EvidenceStep, ...]
+    snippet: str
+    suppressions: tuple[Suppression, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestEntry:
+    """One Rust file (or Cargo manifest) of the tree and how it ended."""
+
+    path: str
+    blob_id: str
+    status: FileStatus
+    reason: str = ""
+    size_bytes: int = 0
+    line_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRun:
+    """Whether one rule ran in this scan, and why not."""
+
+    rule_id: str
+    status: RuleStatus
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CrateInfo:
+    """A Cargo package of the tree: name, folder relative to the root (empty for the root itself)."""
+
+    name: str
+    path: str
+    is_workspace_member: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SourceInfo:
+    """Where the scanned bytes came from. `commit_id` and what follows are empty for a plain folder."""
+
+    root: str
+    revision: str = ""
+    commit_id: str = ""
+    repository_uri: str = ""
+    branch: str = ""
+    committed_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScanReport:
+    """Everything one scan found out. Results are sorted by path, line, column, rule."""
+
+    scanner_version: str
+    profile_name: str
+    profile_hash: str
+    ptxas_version: str
+    source: SourceInfo
+    crates: tuple[CrateInfo, ...]
+    manifest: tuple[ManifestEntry, ...]
+    rule_runs: tuple[RuleRun, ...]
+    results: tuple[Result, ...]
+    duration_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A step of a running scan: `phase` is `read`, `extract`, `link` or `judge`; `total` may be 0."""
+
+    phase: str
+    done: int
+    total: int

@@ -1,0 +1,1 @@
+"""The plan, the Django project and every page."""

@@ -1,0 +1,1 @@
+"""The machinery: the Celery app, the protocol between server and runner, the runner."""
