@@ -1,0 +1,3 @@
+"""Where the scanned bytes come from: a folder, or a commit of a git repository."""
+
+from __future__ import annotations
