@@ -1,0 +1,187 @@
+"""Django's settings: one file, read from the environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import django_stubs_ext
+from csp.constants import NONE, SELF
+
+from migrations_tracker.env import Environment
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+# What `make run` makes: logs, ports, the addresses of its own services. Nothing is written outside it.
+VAR_DIR = BASE_DIR / "var"
+
+env = Environment()
+# The environment wins over `.env`, and `.env` over what a running `make run` offers to other terminals.
+env.load_file(BASE_DIR / ".env")
+env.load_file(VAR_DIR / "services.env")
+
+DEBUG = env.flag(
+    "DEBUG", default=False, meaning="Show errors in full in the browser. Never where others can reach it."
+)
+SECRET_KEY = env.secret(
+    "SECRET_KEY", meaning="Signs sessions and forms. At least 50 random characters, kept private."
+)
+ALLOWED_HOSTS = env.names(
+    "ALLOWED_HOSTS",
+    default=("localhost", "127.0.0.1", "[::1]"),
+    meaning="The host names that the pages answer to.",
+)
+CSRF_TRUSTED_ORIGINS = env.names(
+    "CSRF_TRUSTED_ORIGINS",
+    meaning="Origins with scheme, such as `https://audit.example.org`, behind a proxy.",
+)
+
+INSTALLED_APPS = [
+    "migrations_tracker.apps.MigrationsTrackerConfig",
+    "workers.apps.WorkersConfig",
+    "audit.apps.AuditConfig",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.humanize",
+    "django.contrib.messages",
+    "django.contrib.postgres",
+    "django.contrib.sessions",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "csp",
+    "django_celery_beat",
+    "django_htmx",
+    "pgtrigger",
+    "pghistory",
+    "template_partials",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "pghistory.middleware.HistoryMiddleware",
+]
+
+ROOT_URLCONF = "migrations_tracker.urls"
+WSGI_APPLICATION = "migrations_tracker.wsgi.application"
+
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "builtins": ["template_partials.templatetags.partials"],
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+DATABASES: dict[str, dict[str, Any]] = {
+    "default": {
+        **env.database(
+            "DATABASE_URL",
+            meaning="PostgreSQL 15 or later. Unset, `make run` brings a server of its own.",
+        ),
+        "CONN_HEALTH_CHECKS": True,
+    }
+}
+DATABASE_POOL_SIZE = env.number(
+    "DATABASE_POOL_SIZE",
+    default=8,
+    meaning="Connections that one web process keeps open; 0 opens one per request.",
+)
+if DATABASE_POOL_SIZE:
+    DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {"min_size": 1, "max_size": DATABASE_POOL_SIZE}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "login"
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = env.text(
+    "TIME_ZONE", default="UTC", meaning="The zone that times are shown in; they are stored in UTC."
+)
+USE_I18N = False
+USE_TZ = True
+
+STATIC_URL = "static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+
+# No inline script or style anywhere: htmx is told so in templates/base.html.
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "base-uri": [NONE],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+        "object-src": [NONE],
+    }
+}
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+SESSION_COOKIE_HTTPONLY = True
+IS_HTTPS = env.flag(
+    "HTTPS", default=False, meaning="The pages are served over HTTPS: secure cookies, HSTS, redirects."
+)
+if IS_HTTPS:
+    SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
+    SECURE_SSL_REDIRECT = True
+    SECURE_HSTS_SECONDS = 365 * 24 * 3600
+if env.flag("BEHIND_PROXY", default=False, meaning="A proxy in front sets `X-Forwarded-Proto`; trust it."):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+CELERY_BROKER_URL = env.secret(
+    "BROKER_URL",
+    meaning="Valkey or Redis, `redis://:password@host:6379/0`. Unset, `make run` brings its own.",
+)
+SCAN_JOBS = env.number("SCAN_JOBS", default=1, meaning="Processes that one scan reads files with.")
+SCAN_CACHE_DIR = Path(
+    env.text(
+        "SCAN_CACHE_DIR", default=str(VAR_DIR / "cache"), meaning="Where what was read of each file is kept."
+    )
+)
+REPOSITORIES_DIR = Path(
+    env.text(
+        "REPOSITORIES_DIR",
+        default=str(VAR_DIR / "repositories"),
+        meaning="Where clones of remote repositories lie.",
+    )
+)
+
+LOG_LEVEL = env.text("LOG_LEVEL", default="INFO", meaning="DEBUG, INFO, WARNING or ERROR.")
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": LOG_LEVEL},
+}
+
+# Lets generic Django classes be written with their type parameters.
+django_stubs_ext.monkeypatch()
