@@ -18,6 +18,7 @@ from migrations_tracker.supervisor.child import is_running, spawn, stop
 from migrations_tracker.supervisor.errors import SupervisorError
 from migrations_tracker.supervisor.logs import tail
 from migrations_tracker.supervisor.ports import LOOPBACK, free_port, is_free
+from migrations_tracker.supervisor.private import make_private_folder, write_private
 
 ROLE = "ferroaudit"
 DATABASE = "ferroaudit"
@@ -63,7 +64,7 @@ class Postgres:
         if self.is_made():
             self._check_version()
             return
-        self._make_folder()
+        make_private_folder(self.folder, self.account)
         unfinished = self.folder / "data.new"
         shutil.rmtree(unfinished, ignore_errors=True)
         password = self.folder / "password"
@@ -97,12 +98,6 @@ class Postgres:
         if self.process is not None:
             stop(self.process, ask=FAST_SHUTDOWN, patience_seconds=20)
             self.process = None
-
-    def _make_folder(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self.folder.chmod(0o700)
-        if self.account is not None:
-            self.account.own(self.folder)
 
     def _initdb(self, data: Path, password: Path) -> list[str]:
         command = [str(self.binaries / "initdb"), "--pgdata", str(data), "--username", ROLE]
@@ -191,13 +186,3 @@ class Postgres:
             return Path(f"/proc/{pid}/cwd").samefile(self.data)
         except OSError:
             return False
-
-
-def write_private(path: Path, text: str, account: Account | None) -> None:
-    """Write a file that only its owner can read, also while it is being written."""
-    path.unlink(missing_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text)
-    if account is not None:
-        account.own(path)
