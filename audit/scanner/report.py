@@ -151,7 +151,12 @@ class CrateInfo:
 
 @dataclass(frozen=True, slots=True)
 class SourceInfo:
-    """Where the scanned bytes came from. `commit_id` and what follows are empty for a plain folder."""
+    """Where the scanned bytes came from. What follows `root` is empty for a plain folder.
+
+    For the work tree of a repository as it is on disk, `revision`, `commit_id` and `committed_at` are empty:
+    the bytes are those of no commit. `path_in_repository` is the scanned folder inside the repository, empty
+    for all of it.
+    """
 
     root: str
     revision: str = ""
@@ -159,6 +164,7 @@ class SourceInfo:
     repository_uri: str = ""
     branch: str = ""
     committed_at: datetime | None = None
+    path_in_repository: str = ""
 
 
 @dataclass(frozen=True, slots=True)

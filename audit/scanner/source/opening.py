@@ -1,0 +1,85 @@
+"""From what a person names to a source."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from audit.scanner.errors import ScanError
+from audit.scanner.report import SourceInfo
+from audit.scanner.source.base import Source
+from audit.scanner.source.folder import FolderSource
+from audit.scanner.source.git import GitSource
+from audit.scanner.source.git_repository import (
+    Repository,
+    current_branch,
+    find_repository,
+    is_git_dir,
+    origin_uri,
+    repository_of_git_dir,
+)
+from audit.scanner.source.selection import RUST_SUFFIX
+
+
+def open_source(path: str | Path, revision: str = "") -> Source:
+    """Open a folder, a Rust file, or a commit of a git repository.
+
+    A bare repository is read at `revision` or `HEAD`; a work tree at `revision`, or without one as it is on
+    disk. Raises `ScanError` when there is nothing to scan.
+    """
+    try:
+        return _open(Path(path), revision)
+    except PermissionError as error:
+        raise ScanError(f"{error.filename} can't be read: permission denied.") from error
+
+
+def _open(named: Path, revision: str) -> Source:
+    if "\0" in str(named):
+        raise ScanError("The path holds a NUL byte.")
+    if not named.exists():
+        raise ScanError(f"{named} does not exist: give a folder, a Rust file or a git repository.")
+    path = named.resolve()
+    if path.is_file():
+        return _open_file(path, revision)
+    if not path.is_dir():
+        raise ScanError(f"{named} is neither a folder nor a regular file: give a folder or a git repository.")
+    if not os.access(path, os.R_OK | os.X_OK, effective_ids=True):
+        raise ScanError(f"{named} can't be read: permission denied. Check the permissions of the folder.")
+    if is_git_dir(path):
+        return GitSource(repository_of_git_dir(path), revision)
+    if not revision:
+        return FolderSource(path, info=_folder_info(path))
+    repository = find_repository(path)
+    if repository is None or repository.work_tree is None:
+        raise ScanError(f"{named} is in no git repository: leave out --rev, or give a repository.")
+    prefix = path.relative_to(repository.work_tree).as_posix()
+    return GitSource(repository, revision, "" if prefix == "." else prefix)
+
+
+def _open_file(path: Path, revision: str) -> Source:
+    if revision:
+        raise ScanError(f"{path} is a file: --rev needs a repository, or a folder in one.")
+    if not path.name.endswith(RUST_SUFFIX):
+        raise ScanError(f"{path} is no Rust file (*.rs): give a folder, a Rust file or a git repository.")
+    return FolderSource(path.parent, only=path.name)
+
+
+def _folder_info(path: Path) -> SourceInfo:
+    repository = _repository_around(path)
+    if repository is None or repository.work_tree is None:
+        return SourceInfo(root=str(path))
+    prefix = path.relative_to(repository.work_tree).as_posix()
+    return SourceInfo(
+        root=str(path),
+        repository_uri=origin_uri(repository),
+        branch=current_branch(repository),
+        path_in_repository="" if prefix == "." else prefix,
+    )
+
+
+def _repository_around(path: Path) -> Repository | None:
+    """Find the repository a plain folder lies in; a broken one is no reason not to scan the folder."""
+    try:
+        return find_repository(path)
+    except (ScanError, OSError):
+        return None
