@@ -1,0 +1,155 @@
+"""JSON to frozen dataclasses and back, strictly: what is not as declared is refused, with its place."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import types
+import typing
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import cache
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+#: A document larger than this is refused unread: evidence is collapsed and capped far below it.
+MAX_DOCUMENT_BYTES = 64 * 1024 * 1024
+
+
+class MalformedError(ValueError):
+    """A document that is not what its class declares. The text names the place and what stood there."""
+
+
+def to_json(value: object) -> Any:
+    """Turn a dataclass into what `json.dumps` takes."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, tuple):
+        return [to_json(item) for item in value]
+    if isinstance(value, Mapping):
+        return {key: to_json(item) for key, item in value.items()}
+    return value
+
+
+def canonical_bytes(value: object) -> bytes:
+    """Give the one spelling that is signed: sorted keys, no spaces, ASCII."""
+    return json.dumps(to_json(value), sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def from_bytes(cls: type[T], raw: bytes) -> T:
+    """Read a document from JSON text."""
+    return from_json(cls, parse(raw))
+
+
+def parse(raw: bytes) -> Any:
+    """Parse JSON text that comes from outside."""
+    if len(raw) > MAX_DOCUMENT_BYTES:
+        raise MalformedError(f"document of {len(raw)} bytes: the limit is {MAX_DOCUMENT_BYTES}")
+    try:
+        return json.loads(raw, parse_constant=_refuse_constant, object_pairs_hook=_unique_pairs)
+    except (ValueError, RecursionError) as error:
+        raise MalformedError(f"not JSON: {error}") from error
+
+
+def from_json(cls: type[T], value: Any, at: str = "document") -> T:
+    """Build `cls` from parsed JSON, or say where it departs from the declaration."""
+    return typing.cast("T", _read(cls, value, at))
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"`{name}` is not JSON")
+
+
+def _unique_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"key `{key}` stands twice in one object")
+        found[key] = value
+    return found
+
+
+def _read(kind: Any, value: Any, at: str) -> Any:
+    origin = typing.get_origin(kind)
+    if origin in (types.UnionType, typing.Union):
+        return _read_optional(kind, value, at)
+    if origin is tuple:
+        return _read_tuple(kind, value, at)
+    if origin is not None and issubclass(origin, Mapping):
+        return _read_mapping(kind, value, at)
+    if dataclasses.is_dataclass(kind):
+        return _read_dataclass(typing.cast("type", kind), value, at)
+    return _read_scalar(kind, value, at)
+
+
+def _read_optional(kind: Any, value: Any, at: str) -> Any:
+    members = [member for member in typing.get_args(kind) if member is not type(None)]
+    if value is None:
+        return None
+    if len(members) != 1:
+        raise TypeError(f"{at}: only `X | None` unions have a JSON form")
+    return _read(members[0], value, at)
+
+
+def _read_tuple(kind: Any, value: Any, at: str) -> tuple[Any, ...]:
+    item, rest = typing.get_args(kind)
+    if rest is not Ellipsis:
+        raise TypeError(f"{at}: only `tuple[X, ...]` has a JSON form")
+    if not isinstance(value, list):
+        raise MalformedError(f"{at}: expected a list, got {_shown(value)}")
+    return tuple(_read(item, entry, f"{at}[{index}]") for index, entry in enumerate(value))
+
+
+def _read_mapping(kind: Any, value: Any, at: str) -> dict[str, Any]:
+    _, item = typing.get_args(kind)
+    if not isinstance(value, dict):
+        raise MalformedError(f"{at}: expected an object, got {_shown(value)}")
+    return {key: _read(item, entry, f"{at}.{key}") for key, entry in value.items()}
+
+
+def _read_dataclass(kind: type, value: Any, at: str) -> Any:
+    if not isinstance(value, dict):
+        raise MalformedError(f"{at}: expected an object, got {_shown(value)}")
+    hints = _hints(kind)
+    unknown = sorted(value.keys() - hints.keys())
+    if unknown:
+        raise MalformedError(f"{at}: unknown key `{unknown[0]}`")
+    given: dict[str, Any] = {}
+    for field in dataclasses.fields(kind):
+        if field.name in value:
+            given[field.name] = _read(hints[field.name], value[field.name], f"{at}.{field.name}")
+        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            raise MalformedError(f"{at}: key `{field.name}` is missing")
+    try:
+        return kind(**given)
+    except MalformedError as error:
+        raise MalformedError(f"{at}: {error}") from error
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+def _read_scalar(kind: Any, value: Any, at: str) -> Any:
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        if isinstance(value, str) and value in {member.value for member in kind}:
+            return kind(value)
+        known = ", ".join(member.value for member in kind)
+        raise MalformedError(f"{at}: expected one of {known}; got {_shown(value)}")
+    if kind is float and type(value) in (int, float):
+        return float(value)
+    if kind in (str, int, bool) and type(value) is kind:
+        return value
+    raise MalformedError(f"{at}: expected {_NAMES.get(kind, str(kind))}, got {_shown(value)}")
+
+
+_NAMES = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value)
+    return f"`{text if len(text) <= 60 else text[:57] + '...'}`"
