@@ -1,0 +1,1 @@
+"""What PyTorch does, and how far the scanned code is from it. Knows no framework and no database."""

@@ -1,0 +1,1 @@
+"""Write down what an installed PyTorch does. Needs the standard library, torch and what torchgen needs."""
