@@ -125,7 +125,13 @@ USE_I18N = False
 USE_TZ = True
 
 STATIC_URL = "static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
+STATIC_ROOT = Path(
+    env.text(
+        "STATIC_ROOT",
+        default=str(VAR_DIR / "static"),
+        meaning="Where `collectstatic` puts style sheets and scripts.",
+    )
+)
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},

@@ -1,0 +1,48 @@
+# Everything one needs day by day. `make` alone lists it.
+SHELL := /bin/bash
+PYTHON_OF_VENV := .venv/bin/python
+TOOL := .venv/bin
+# Quoted for the shell, so that a path with spaces or quotes arrives as it was given.
+quoted = '$(subst ','\'',$(1))'
+
+.PHONY: help run test check fix accuracy bench lock docs setup
+
+help:  ## List the targets
+	@sed -nE 's/^([a-z]+):.*##/\1:/p' $(MAKEFILE_LIST) | column -t -s ':'
+
+setup:
+	@PYTHON=$(call quoted,$(PYTHON)) tools/setup.sh
+
+run: setup  ## Start everything here; REPO=path-or-url REV=revision PORT=8000 RESET_ADMIN=1
+	@exec $(PYTHON_OF_VENV) manage.py up \
+	  $(if $(REPO),--repo $(call quoted,$(REPO))) $(if $(REV),--rev $(call quoted,$(REV))) \
+	  $(if $(PORT),--port $(call quoted,$(PORT))) $(if $(RESET_ADMIN),--reset-admin)
+
+test: setup  ## Run all tests, in parallel; ARGS=... goes to pytest
+	@tools/browser.sh
+	@exec $(PYTHON_OF_VENV) -m pytest -n $(or $(JOBS),2) --dist worksteal $(ARGS)
+
+check: setup  ## Look for mistakes without running anything: ruff, mypy, import-linter, djlint
+	$(TOOL)/ruff check .
+	$(TOOL)/ruff format --check .
+	$(TOOL)/mypy .
+	$(TOOL)/lint-imports
+	$(TOOL)/djlint --quiet --lint templates
+
+fix: setup  ## Repair what can be repaired mechanically
+	$(TOOL)/ruff check --fix .
+	$(TOOL)/ruff format .
+
+accuracy: setup  ## Compare the scanner with sites labelled by hand; REPO=path REV=revision
+	@exec $(PYTHON_OF_VENV) benchmarks/accuracy.py \
+	  $(if $(REPO),--repo $(call quoted,$(REPO))) $(if $(REV),--rev $(call quoted,$(REV)))
+
+bench: setup  ## Measure speed, as ratios against peers in the same run
+	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(PYTHON_OF_VENV) "$$script" || exit 1; done
+
+docs: setup  ## Write the pages of docs/ that are made from the code
+	$(PYTHON_OF_VENV) -m tools.write_docs
+
+lock: setup  ## Resolve pyproject.toml anew into requirements.lock
+	$(TOOL)/uv pip compile pyproject.toml --universal --python-version 3.11 --all-extras --generate-hashes \
+	  --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" --quiet --upgrade -o requirements.lock

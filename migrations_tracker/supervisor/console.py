@@ -1,0 +1,71 @@
+"""What the person at the terminal sees: steps, the children's lines with prefixes, and the closing block."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TextIO
+
+RESET = "\033[0m"
+BOLD = "\033[1m"
+DIM = "\033[2m"
+RED = "\033[31m"
+GREEN = "\033[32m"
+COLOURS = ("\033[36m", "\033[35m", "\033[33m", "\033[34m")
+# A child may write whatever was in a scanned repository: its bytes must not steer the terminal.
+CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+PREFIX_WIDTH = 8
+
+
+class Console:
+    """Writes to one stream, in colour where that is a terminal and NO_COLOR is not set."""
+
+    def __init__(self, stream: TextIO, *, is_coloured: bool | None = None) -> None:
+        self._stream = stream
+        self._is_coloured = (
+            stream.isatty() and "NO_COLOR" not in os.environ if is_coloured is None else is_coloured
+        )
+        self._prefixes: dict[str, str] = {}
+
+    @contextmanager
+    def step(self, title: str) -> Iterator[list[str]]:
+        """Show a step while it is done; what is appended to the list is shown when it has been."""
+        facts: list[str] = []
+        started = time.monotonic()
+        self.say(f"{self._in(DIM, '...')} {title}")
+        yield facts
+        seconds = time.monotonic() - started
+        shown = f": {', '.join(facts)}" if facts else ""
+        self.say(f"{self._in(GREEN, 'ok ')} {title}{shown} {self._in(DIM, f'({seconds:.1f} s)')}")
+
+    def say(self, text: str) -> None:
+        """Write one line."""
+        # The terminal may be gone, and the stop that follows must still be orderly.
+        with suppress(OSError, ValueError):
+            self._stream.write(text + "\n")
+            self._stream.flush()
+
+    def warn(self, text: str) -> None:
+        """Write a line that somebody has to notice."""
+        self.say(f"{self._in(BOLD + RED, '!! ')} {text}")
+
+    def line_of(self, name: str, line: str) -> None:
+        """Write a line of a child behind its name."""
+        if name not in self._prefixes:
+            colour = COLOURS[len(self._prefixes) % len(COLOURS)]
+            self._prefixes[name] = self._in(colour, f"{name:<{PREFIX_WIDTH}}|")
+        if shown := CONTROL.sub("", line).rstrip():
+            self.say(f"{self._prefixes[name]} {shown}")
+
+    def block(self, rows: Sequence[tuple[str, str]]) -> None:
+        """Write the block that tells where everything is."""
+        width = max(len(label) for label, _ in rows)
+        rule = self._in(DIM, "-" * 78)
+        body = [f"  {label:<{width}}  {self._in(BOLD, value)}" for label, value in rows]
+        self.say("\n".join(["", rule, *body, rule, ""]))
+
+    def _in(self, colour: str, text: str) -> str:
+        return f"{colour}{text}{RESET}" if self._is_coloured else text

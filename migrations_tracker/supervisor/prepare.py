@@ -1,0 +1,49 @@
+"""The steps of a local run that need Django: imported only when its settings can be read."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+ADMINISTRATOR = "admin"
+
+
+def apply_schema_migrations() -> int:
+    """Bring the database's schema up to date; return how many schema migrations that took."""
+    executor = MigrationExecutor(connection)
+    missing = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+    if missing:
+        call_command("migrate", verbosity=0, interactive=False)
+    return missing
+
+
+def collect_static_files() -> None:
+    """Put style sheets and scripts where the pages' server finds them."""
+    call_command("collectstatic", verbosity=0, interactive=False, clear=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LogIn:
+    """Who may log in; the password only when it was made just now, because nobody can read it later."""
+
+    name: str
+    password: str | None
+
+
+def ensure_administrator(*, resets: bool) -> LogIn:
+    """Create the administrator, or give a new password when asked to."""
+    existing = User.objects.filter(is_superuser=True, is_active=True).order_by("pk").first()
+    if existing is not None and not resets:
+        return LogIn(existing.username, None)
+    password = secrets.token_urlsafe(12)
+    if existing is None:
+        User.objects.create_superuser(username=ADMINISTRATOR, password=password)
+        return LogIn(ADMINISTRATOR, password)
+    existing.set_password(password)
+    existing.save(update_fields=["password"])
+    return LogIn(existing.username, password)

@@ -1,0 +1,175 @@
+"""`manage.py up`: everything on this machine, from nothing to pages in a browser, and back to nothing."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import traceback
+import urllib.request
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import django
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
+
+from migrations_tracker.env import Environment
+from migrations_tracker.supervisor import programs
+from migrations_tracker.supervisor.console import Console
+from migrations_tracker.supervisor.errors import SupervisorError
+from migrations_tracker.supervisor.local import LocalServers
+from migrations_tracker.supervisor.lock import only_one
+from migrations_tracker.supervisor.memory import Memory
+from migrations_tracker.supervisor.options import Options, parse
+from migrations_tracker.supervisor.place import make_var
+from migrations_tracker.supervisor.ports import LOOPBACK, free_port, is_free
+from migrations_tracker.supervisor.private import write_private
+from migrations_tracker.supervisor.stopping import StopRequestedError, StopSignals
+from migrations_tracker.supervisor.watch import Watch
+
+if TYPE_CHECKING:
+    from migrations_tracker.supervisor.prepare import LogIn
+
+ROOT = Path(__file__).resolve().parents[2]
+FIRST_PORT = 8000
+WEB_PATIENCE_SECONDS = 40.0
+
+
+def main(arguments: Sequence[str], *, root: Path = ROOT) -> int:
+    """Run until somebody stops it; return the exit status."""
+    options = parse(arguments)
+    console = Console(sys.stdout)
+    signals = StopSignals()
+    signals.install()
+    var = root / "var"
+    try:
+        make_var(var)
+        with only_one(var / "lock"):
+            LocalRun(root, options, console, signals).run()
+    except StopRequestedError:
+        return 0
+    except SupervisorError as error:
+        console.warn(str(error))
+    except ImproperlyConfigured as error:
+        console.warn(f"The configuration is wrong: {error}")
+    except Exception as error:
+        report = var / "log" / "up.log"
+        report.parent.mkdir(exist_ok=True)
+        report.write_text(traceback.format_exc())
+        console.warn(f"This step failed: {type(error).__name__}: {error}\n    The details are in `{report}`.")
+    return 1
+
+
+class LocalRun:
+    """One run of everything, whose parts are ended in the reverse order of their start."""
+
+    def __init__(self, root: Path, options: Options, console: Console, signals: StopSignals) -> None:
+        self.root = root
+        self.var = root / "var"
+        self.options = options
+        self.console = console
+        self.signals = signals
+        self.memory = Memory(self.var / "memory.json")
+        self.offer = self.var / "services.env"
+        self.environment = Environment(dict(os.environ))
+        self.environment.load_file(root / ".env")
+        self.servers = LocalServers(self.var, self.memory, self.environment, console)
+        self.watch = Watch(console, folder=root, environment=os.environ, hurries=lambda: signals.is_hurried)
+
+    def run(self) -> None:
+        """Start everything, tell where it is, and keep it running."""
+        # Addresses of a run that was killed lead nowhere.
+        self.offer.unlink(missing_ok=True)
+        try:
+            self._open_servers()
+            log_in = self._prepare()
+            port = self._start_programs()
+            self._tell(port, log_in)
+            while True:
+                self.watch.pump(0.5)
+        finally:
+            self.signals.begin_stop()
+            self._stop()
+
+    def _open_servers(self) -> None:
+        addresses = {
+            "DATABASE_URL": self.servers.open_database(),
+            "BROKER_URL": self.servers.open_broker(),
+            "SECRET_KEY": self.servers.secret_key(),
+        }
+        for name, server in (("database", self.servers.postgres), ("broker", self.servers.valkey)):
+            if server is not None:
+                self.watch.guard(name, server)
+        os.environ.update(addresses)
+        # Lets `manage.py` work in another terminal while this runs.
+        write_private(self.offer, "".join(f"{name}={value}\n" for name, value in addresses.items()))
+
+    def _prepare(self) -> LogIn:
+        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "migrations_tracker.settings")
+        with self.console.step("Schema migrations") as facts:
+            # Only now can the settings be read: they name the servers that were started above.
+            django.setup()
+            from migrations_tracker.supervisor import prepare
+
+            call_command("check", verbosity=0)
+            applied = prepare.apply_schema_migrations()
+            facts.append(f"{applied} applied" if applied else "none was missing")
+        with self.console.step("Style sheets and scripts"):
+            prepare.collect_static_files()
+        with self.console.step("Administrator") as facts:
+            log_in = prepare.ensure_administrator(resets=self.options.resets_administrator)
+            facts.append(f"`{log_in.name}` has a new password" if log_in.password else f"`{log_in.name}`")
+        return log_in
+
+    def _start_programs(self) -> int:
+        with self.console.step("Pages, worker and clock") as facts:
+            port = self._choose_port()
+            for program in (programs.web(port), programs.worker(), programs.beat()):
+                self.watch.start(program)
+            self._wait_for_pages(port)
+            self.memory.keep_port("web", port)
+            facts.append(f"port {port}")
+        return port
+
+    def _choose_port(self) -> int:
+        wanted = self.options.port or self.memory.port("web", FIRST_PORT)
+        if is_free(wanted):
+            return wanted
+        candidates = range(wanted + 1, min(wanted + 50, 65_536))
+        chosen = next(filter(is_free, candidates), None) or free_port()
+        self.console.warn(f"Port {wanted} is taken by another program; the pages get port {chosen}.")
+        return chosen
+
+    def _wait_for_pages(self, port: int) -> None:
+        deadline = time.monotonic() + WEB_PATIENCE_SECONDS
+        while time.monotonic() < deadline:
+            self.watch.pump(0.1)
+            with suppress(OSError), urllib.request.urlopen(f"http://{LOOPBACK}:{port}/healthz", timeout=5):
+                return
+        raise SupervisorError(
+            f"The pages do not answer on port {port}. What `web` wrote above says why; "
+            "`manage.py check --deploy` looks at the configuration."
+        )
+
+    def _tell(self, port: int, log_in: LogIn) -> None:
+        if log_in.password is None:
+            who = f"{log_in.name}, with the password of the first run (lost it? `make run RESET_ADMIN=1`)"
+        else:
+            who = f"{log_in.name}, password {log_in.password}   (shown this once)"
+        self.console.block(
+            [
+                ("Open", f"http://{LOOPBACK}:{port}/"),
+                ("Log in as", who),
+                ("Stop", f"Ctrl-C; the data stay in `{self.var}`"),
+            ]
+        )
+
+    def _stop(self) -> None:
+        self.console.say("... Stopping (Ctrl-C again: at once)")
+        self.watch.stop()
+        self.servers.stop()
+        self.offer.unlink(missing_ok=True)
+        self.console.say("ok  Stopped")

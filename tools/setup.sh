@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# Make the virtual environment `.venv` from requirements.lock; done already, this takes no time.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+venv=.venv
+stamp=$venv/.made-from
+
+fail() {
+    printf '!!  %s\n' "$@" >&2
+    exit 1
+}
+
+is_new_enough() {
+    "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
+}
+
+# A name on the search path is no promise: version managers put names there that do not run.
+find_python() {
+    local candidate
+    for candidate in ${PYTHON:+"$PYTHON"} python3.13 python3.12 python3.11 python3 python; do
+        if command -v "$candidate" >/dev/null && is_new_enough "$candidate"; then
+            printf '%s' "$candidate"
+            return
+        fi
+    done
+    return 1
+}
+
+may_use_apt() {
+    [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null
+}
+
+ensure_venv_module() {
+    "$1" -c 'import ensurepip, venv' 2>/dev/null && return
+    local version package
+    version=$("$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    package="python$version-venv"
+    may_use_apt || fail "$1 cannot make virtual environments." "Install its missing part: apt-get install $package"
+    echo "... Installing $package, which $1 lacks"
+    DEBIAN_FRONTEND=noninteractive sh -c "apt-get update -qq && apt-get install -y -qq $package" </dev/null >/dev/null ||
+        fail "apt-get could not install $package: see its message above."
+}
+
+# pip says "Collecting" or "Using cached" once a package: enough to show that something moves.
+show_progress() {
+    local total=$1 count=0 line
+    while IFS= read -r line; do
+        case $line in
+            Collecting*)
+                count=$((count + 1))
+                if [ -t 1 ]; then printf '\r    %d of %d packages' "$count" "$total"; fi
+                ;;
+            ERROR* | WARNING*) printf '%s\n' "$line" ;;
+        esac
+    done
+    if [ -t 1 ]; then printf '\r    installing %d packages    \n' "$count"; fi
+}
+
+main() {
+    local python wanted total
+    if [ -x $venv/bin/python ] && $venv/bin/python -c '' 2>/dev/null; then
+        wanted=$(cksum <requirements.lock)
+        [ "$(cat $stamp 2>/dev/null)" != "$wanted" ] || return 0
+    else
+        python=$(find_python) || fail "No Python 3.11 or later was found (tried python3.13, 3.12, 3.11, python3)." \
+            "Install one (apt-get install python3 python3-venv), or name it: make run PYTHON=/path/to/python3"
+        ensure_venv_module "$python"
+        echo "... Making $venv with $python ($("$python" -c 'import platform; print(platform.python_version())'))"
+        rm -rf $venv
+        "$python" -m venv $venv </dev/null || fail "The virtual environment could not be made: see the message above."
+        wanted=$(cksum <requirements.lock)
+    fi
+    total=$(grep -c '^[a-z]' requirements.lock)
+    echo "... Installing what requirements.lock names (about 400 MB are fetched once; a minute or two)"
+    $venv/bin/python -m pip install --disable-pip-version-check --no-input --require-hashes --no-deps \
+        --only-binary :all: --progress-bar off -r requirements.lock </dev/null 2>&1 | show_progress "$total" ||
+        fail "pip could not install everything: its message is above." \
+            "Behind a proxy or a mirror, set PIP_INDEX_URL or HTTPS_PROXY and run this again."
+    printf '%s\n' "$wanted" >$stamp
+    echo "ok  Packages are in $venv"
+}
+
+mkdir -p var
+# Two at once would install into each other's half-made environment.
+if command -v flock >/dev/null; then
+    exec 9>var/setup.lock
+    flock 9
+fi
+main
