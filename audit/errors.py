@@ -1,0 +1,19 @@
+"""Errors whose message is for people: what happened, on what, what to do."""
+
+from __future__ import annotations
+
+
+class AuditError(Exception):
+    """Something asked for can't be done; the message says why and what to do."""
+
+
+class RepositoryNotUsableError(AuditError):
+    """The path or URL is no repository that can be scanned."""
+
+
+class RevisionUnknownError(AuditError):
+    """The repository has no such revision."""
+
+
+class LeaseLostError(AuditError):
+    """Another worker took the row, or somebody cancelled it: what this worker found must not be stored."""

@@ -1,0 +1,27 @@
+"""The facts in the database."""
+
+from __future__ import annotations
+
+from audit.models.lease import LeasedRow, RowState
+from audit.models.repository import Branch, Commit, Crate, Repository, RepositoryKind
+from audit.models.result import Result
+from audit.models.scan import ScanFile, ScanRequest, ScanRule, ScanRun
+from audit.models.site import FallbackSite, Lineage, SiteState
+
+__all__ = [
+    "Branch",
+    "Commit",
+    "Crate",
+    "FallbackSite",
+    "LeasedRow",
+    "Lineage",
+    "Repository",
+    "RepositoryKind",
+    "Result",
+    "RowState",
+    "ScanFile",
+    "ScanRequest",
+    "ScanRule",
+    "ScanRun",
+    "SiteState",
+]

@@ -1,0 +1,3 @@
+"""Reads of the facts."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Writes: one function per mutation of the facts."""
+
+from __future__ import annotations

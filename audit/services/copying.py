@@ -1,0 +1,34 @@
+"""Writing many rows at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from django.db import connection, models
+from psycopg import sql
+
+
+def rows_copy(*, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Write rows by COPY. The caller keeps what COPY does not check: choices and defaults."""
+    statement = sql.SQL("COPY {} ({}) FROM STDIN").format(
+        sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, columns))
+    )
+    with connection.cursor() as cursor, cursor.copy(statement) as copy:
+        for row in rows:
+            copy.write_row(row)
+
+
+def ids_reserve(*, model: type[models.Model], count: int) -> list[int]:
+    """Take `count` primary keys from the table's sequence."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)",
+            [model._meta.db_table, count],
+        )
+        return [row[0] for row in cursor.fetchall()]
+
+
+def as_json(value: object) -> str:
+    """Write a value as a JSON column takes it from COPY."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

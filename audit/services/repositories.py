@@ -1,0 +1,142 @@
+"""Adding repositories, and noting their commits and branches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.utils.text import slugify
+
+from audit.errors import RepositoryNotUsableError
+from audit.models import Branch, Commit, Repository, RepositoryKind
+from audit.services.git_repository import ALLOWED_SCHEMES, CommitInfo, is_git_repository
+
+FOLDER_BRANCH = "folder"
+
+
+def repository_add(*, location: str, name: str = "", profile: str = "", actor: User | None) -> Repository:
+    """Add the repository at a path or URL; adding it again gives the same one.
+
+    Nothing is fetched here: the first scan does that, in the worker.
+    """
+    kind, location = location_read(location)
+    existing = Repository.objects.filter(location=location).first()
+    if existing is not None:
+        return existing
+    name = name.strip() or _name_from(location)
+    try:
+        with transaction.atomic():
+            return Repository.objects.create(
+                name=name,
+                slug=_free_slug(name),
+                kind=kind,
+                location=location,
+                profile=profile,
+                added_by=actor,
+            )
+    except IntegrityError:
+        # Somebody added the same location, or took the slug, between the look and the insert.
+        existing = Repository.objects.filter(location=location).first()
+        if existing is None:
+            raise
+        return existing
+
+
+def location_read(text: str) -> tuple[RepositoryKind, str]:
+    """Tell what a path or URL is, in the form it is kept in."""
+    text = text.strip()
+    if not text:
+        raise RepositoryNotUsableError("Give a URL or the path of a folder.")
+    if "://" in text:
+        return RepositoryKind.GIT_URL, _checked_url(text)
+    if not text.startswith(("/", "~", ".")) and "@" in text.split(":", 1)[0] and ":" in text:
+        user_and_host, path = text.split(":", 1)
+        return RepositoryKind.GIT_URL, _checked_url(f"ssh://{user_and_host}/{path.lstrip('/')}")
+    return _checked_path(Path(text).expanduser())
+
+
+def _checked_url(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        port_is_valid = parts.port is None or parts.port > 0
+    except ValueError as error:
+        raise RepositoryNotUsableError(f"`{text}` is no URL: {error}.") from error
+    if parts.scheme not in ALLOWED_SCHEMES:
+        raise RepositoryNotUsableError(
+            f"`{parts.scheme}` addresses are not fetched. Use one of {', '.join(ALLOWED_SCHEMES)}."
+        )
+    if parts.password:
+        raise RepositoryNotUsableError(
+            "The URL holds a password, which would be stored with it. Leave it out, and give git its "
+            "credentials on the worker's machine."
+        )
+    if parts.scheme == "file":
+        if not parts.path.startswith("/") or parts.netloc not in {"", "localhost"}:
+            raise RepositoryNotUsableError("A file URL names an absolute path: `file:///srv/project.git`.")
+    elif not (parts.hostname and port_is_valid and parts.path.strip("/")) or parts.hostname.startswith("-"):
+        raise RepositoryNotUsableError(f"`{text}` names no host and path.")
+    if any(character.isspace() or ord(character) < 32 for character in text):
+        raise RepositoryNotUsableError("A URL holds no spaces or control characters.")
+    return text
+
+
+def _checked_path(path: Path) -> tuple[RepositoryKind, str]:
+    if "\0" in str(path):
+        raise RepositoryNotUsableError("A path holds no control characters.")
+    try:
+        path = path.resolve()
+        is_folder = path.is_dir()
+    except OSError as error:
+        raise RepositoryNotUsableError(f"`{path}` can't be read: {error.strerror}.") from error
+    if not is_folder:
+        what = "is a file" if path.exists() else "does not exist on this machine"
+        raise RepositoryNotUsableError(
+            f"`{path}` {what}. Give the folder of a git repository or of a Cargo workspace."
+        )
+    if is_git_repository(path):
+        if path.name == ".git":
+            path = path.parent
+        return RepositoryKind.GIT_PATH, str(path)
+    return RepositoryKind.FOLDER, str(path)
+
+
+def commit_note(*, repository: Repository, info: CommitInfo) -> Commit:
+    """Keep what git says about a commit, once."""
+    commit, _ = Commit.objects.get_or_create(
+        repository=repository,
+        object_id=info.object_id,
+        defaults={
+            "subject": info.subject,
+            "author_name": info.author_name,
+            "committed_at": info.committed_at,
+            "parent_ids": list(info.parent_ids),
+        },
+    )
+    return commit
+
+
+def branch_note(*, repository: Repository, name: str, is_default: bool) -> Branch:
+    """Keep a branch by name, once, and remember the default one."""
+    branch, _ = Branch.objects.get_or_create(repository=repository, name=name)
+    if is_default and repository.default_branch != name:
+        repository.default_branch = name
+        repository.save(update_fields=["default_branch"])
+    return branch
+
+
+def _name_from(location: str) -> str:
+    last = [part for part in location.rstrip("/").split("/") if part]
+    name = last[-1].removesuffix(".git") if last else location
+    if name in {"", "repo"} and len(last) > 1:
+        name = last[-2]
+    return name[:100] or "repository"
+
+
+def _free_slug(name: str) -> str:
+    base = slugify(name)[:90] or "repository"
+    taken = set(Repository.objects.filter(slug__startswith=base).values_list("slug", flat=True))
+    if base not in taken:
+        return base
+    return next(slug for number in range(2, len(taken) + 3) if (slug := f"{base}-{number}") not in taken)

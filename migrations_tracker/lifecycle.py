@@ -1,0 +1,150 @@
+"""The table of what a site's migration may become, by whom, and with what in hand.
+
+A person may not overrule a machine. Nobody marks a site migrated that the scanner still sees, and only a
+verdict from a GPU makes it verified; the table carries these as requirements, and the caller brings the
+facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    OPEN = "open"
+    ACCEPTED = "accepted"
+    PLANNED = "planned"
+    IN_PROGRESS = "in-progress"
+    IN_REVIEW = "in-review"
+    MIGRATED = "migrated"
+    VERIFIED = "verified"
+    SUPPRESSED = "suppressed"
+    REOPENED = "reopened"
+
+
+class Cause(StrEnum):
+    """Who moves a migration: a person, or what a machine found out."""
+
+    PERSON = "person"
+    SCANNER = "scanner"
+    GPU = "gpu"
+
+
+class Requirement(StrEnum):
+    """What must be in hand."""
+
+    REASON = "reason"
+    SITE_PRESENT = "site-present"
+    SITE_ABSENT = "site-absent"
+    VERDICT = "verdict"
+
+
+REFUSALS = {
+    Requirement.REASON: "Say why: this step is kept with its reason.",
+    Requirement.SITE_PRESENT: "The scanner does not see this site at the moment.",
+    Requirement.SITE_ABSENT: "The scanner still sees this site. Change the code, then scan again.",
+    Requirement.VERDICT: "No verdict of a GPU run bears this out.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One allowed transition."""
+
+    source: Status
+    target: Status
+    cause: Cause
+    requires: frozenset[Requirement] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """The facts a transition is judged by."""
+
+    has_reason: bool
+    is_seen_by_scanner: bool
+    has_fitting_verdict: bool
+
+
+class TransitionNotAllowedError(Exception):
+    """The transition is not in the table, or something it requires is missing."""
+
+
+def _edges() -> Iterator[Edge]:
+    forward = (
+        (Status.OPEN, Status.ACCEPTED),
+        (Status.ACCEPTED, Status.PLANNED),
+        (Status.ACCEPTED, Status.IN_PROGRESS),
+        (Status.PLANNED, Status.IN_PROGRESS),
+        (Status.IN_PROGRESS, Status.IN_REVIEW),
+        (Status.REOPENED, Status.ACCEPTED),
+        (Status.REOPENED, Status.IN_PROGRESS),
+    )
+    backward = (
+        (Status.ACCEPTED, Status.OPEN),
+        (Status.PLANNED, Status.ACCEPTED),
+        (Status.IN_PROGRESS, Status.ACCEPTED),
+        (Status.IN_REVIEW, Status.IN_PROGRESS),
+    )
+    at_work = (
+        Status.OPEN,
+        Status.ACCEPTED,
+        Status.PLANNED,
+        Status.IN_PROGRESS,
+        Status.IN_REVIEW,
+        Status.REOPENED,
+    )
+    reason = frozenset({Requirement.REASON})
+    for source, target in forward:
+        yield Edge(source, target, Cause.PERSON)
+    for source, target in backward:
+        yield Edge(source, target, Cause.PERSON, reason)
+    for source in at_work:
+        yield Edge(source, Status.SUPPRESSED, Cause.PERSON, reason | {Requirement.SITE_PRESENT})
+        yield Edge(source, Status.MIGRATED, Cause.PERSON, reason | {Requirement.SITE_ABSENT})
+        yield Edge(source, Status.MIGRATED, Cause.SCANNER, frozenset({Requirement.SITE_ABSENT}))
+    yield Edge(Status.MIGRATED, Status.VERIFIED, Cause.GPU, frozenset({Requirement.VERDICT}))
+    for source in (Status.MIGRATED, Status.VERIFIED):
+        yield Edge(source, Status.REOPENED, Cause.SCANNER, frozenset({Requirement.SITE_PRESENT}))
+        yield Edge(source, Status.REOPENED, Cause.PERSON, reason)
+    yield Edge(Status.SUPPRESSED, Status.OPEN, Cause.PERSON, reason)
+    yield Edge(Status.SUPPRESSED, Status.OPEN, Cause.SCANNER, frozenset({Requirement.SITE_ABSENT}))
+
+
+EDGES: tuple[Edge, ...] = tuple(_edges())
+
+_BY_KEY = {(edge.source, edge.target, edge.cause): edge for edge in EDGES}
+
+
+def targets(source: Status, cause: Cause) -> tuple[Edge, ...]:
+    """List the transitions the table allows from `source`, in the order of `Status`."""
+    found = [edge for edge in EDGES if edge.source is source and edge.cause is cause]
+    order = list(Status)
+    return tuple(sorted(found, key=lambda edge: order.index(edge.target)))
+
+
+def missing(edge: Edge, situation: Situation) -> tuple[Requirement, ...]:
+    """List what `edge` requires and `situation` lacks."""
+    in_hand = {
+        Requirement.REASON: situation.has_reason,
+        Requirement.SITE_PRESENT: situation.is_seen_by_scanner,
+        Requirement.SITE_ABSENT: not situation.is_seen_by_scanner,
+        Requirement.VERDICT: situation.has_fitting_verdict,
+    }
+    return tuple(
+        requirement
+        for requirement in Requirement
+        if requirement in edge.requires and not in_hand[requirement]
+    )
+
+
+def check(source: Status, target: Status, cause: Cause, situation: Situation) -> None:
+    """Raise `TransitionNotAllowedError` unless the transition may happen now."""
+    edge = _BY_KEY.get((source, target, cause))
+    if edge is None:
+        raise TransitionNotAllowedError(f"A migration that is `{source}` can't become `{target}`.")
+    lacking = missing(edge, situation)
+    if lacking:
+        raise TransitionNotAllowedError(" ".join(REFUSALS[requirement] for requirement in lacking))

@@ -1,0 +1,9 @@
+"""The plan in the database."""
+
+from __future__ import annotations
+
+from migrations_tracker.models.comment import Comment
+from migrations_tracker.models.site_migration import SiteMigration, Transition
+from migrations_tracker.models.suppression import Suppression, SuppressionStatus
+
+__all__ = ["Comment", "SiteMigration", "Suppression", "SuppressionStatus", "Transition"]

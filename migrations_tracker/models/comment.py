@@ -1,0 +1,27 @@
+"""What people say about a site."""
+
+from __future__ import annotations
+
+import pghistory
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from audit.models import FallbackSite
+
+
+@pghistory.track()
+class Comment(models.Model):
+    """A remark on a site, as plain text."""
+
+    site = models.ForeignKey(FallbackSite, on_delete=models.CASCADE, related_name="comments")
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    text = models.TextField(max_length=20_000)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("id",)
+        constraints = (models.CheckConstraint(name="comment_says_something", condition=~Q(text="")),)
+
+    def __str__(self) -> str:
+        return f"Comment {self.pk}"

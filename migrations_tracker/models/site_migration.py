@@ -1,0 +1,92 @@
+"""The migration of a site, and every step it took."""
+
+from __future__ import annotations
+
+import pghistory
+import pgtrigger
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from audit.models import FallbackSite, ScanRun
+from migrations_tracker.lifecycle import Cause, Status
+
+STATUS_LABELS = {
+    Status.OPEN: "Open",
+    Status.ACCEPTED: "Accepted",
+    Status.PLANNED: "Planned",
+    Status.IN_PROGRESS: "In progress",
+    Status.IN_REVIEW: "In review",
+    Status.MIGRATED: "Migrated",
+    Status.VERIFIED: "Verified",
+    Status.SUPPRESSED: "Suppressed",
+    Status.REOPENED: "Reopened",
+}
+CAUSE_LABELS = {Cause.PERSON: "a person", Cause.SCANNER: "the scanner", Cause.GPU: "a GPU run"}
+
+
+@pghistory.track()
+class SiteMigration(models.Model):
+    """What is planned for a site. `version` goes up by one with each change, so that two people who
+    change it at the same time notice each other.
+    """
+
+    site = models.OneToOneField(FallbackSite, on_delete=models.CASCADE, related_name="migration")
+    status = models.CharField(
+        max_length=12,
+        choices=[(status.value, label) for status, label in STATUS_LABELS.items()],
+        default=Status.OPEN.value,
+        db_collation="C",
+    )
+    assignee = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    version = models.PositiveIntegerField(default=1)
+    created_at = models.DateTimeField(auto_now_add=True)
+    changed_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                name="site_migration_status_known", condition=Q(status__in=[s.value for s in Status])
+            ),
+        )
+        indexes = (models.Index(name="site_migration_status_idx", fields=["status", "site"]),)
+
+    def __str__(self) -> str:
+        return f"Migration of site {self.site_id}"
+
+
+class Transition(models.Model):
+    """One step of a migration. Rows are added and never changed or removed; the database sees to it."""
+
+    site_migration = models.ForeignKey(SiteMigration, on_delete=models.PROTECT, related_name="transitions")
+    from_status = models.CharField(max_length=12, blank=True)
+    to_status = models.CharField(max_length=12)
+    cause = models.CharField(max_length=10, choices=[(c.value, label) for c, label in CAUSE_LABELS.items()])
+    actor = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+    scan_run = models.ForeignKey(ScanRun, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    reason = models.TextField(blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("id",)
+        constraints = (
+            models.CheckConstraint(
+                name="transition_status_known", condition=Q(to_status__in=[s.value for s in Status])
+            ),
+            models.CheckConstraint(
+                name="transition_person_is_named",
+                condition=~Q(cause=Cause.PERSON.value) | Q(actor__isnull=False),
+            ),
+        )
+        triggers = (
+            pgtrigger.Protect(
+                name="transition_is_append_only", operation=pgtrigger.Update | pgtrigger.Delete
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.from_status or 'nothing'} to {self.to_status}"

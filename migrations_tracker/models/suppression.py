@@ -1,0 +1,56 @@
+"""Rulings of people that a site stays as it is."""
+
+from __future__ import annotations
+
+import pghistory
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from audit.models import FallbackSite
+
+
+class SuppressionStatus(models.TextChoices):
+    """SARIF 2.1.0 section 3.35.3."""
+
+    ACCEPTED = "accepted", "Accepted"
+    UNDER_REVIEW = "underReview", "Under review"
+    REJECTED = "rejected", "Rejected"
+
+
+@pghistory.track()
+class Suppression(models.Model):
+    """A person's ruling about a site, with its justification. It ends by date, by a person, or when the
+    site is gone; `ended_at` says when it did.
+    """
+
+    site = models.ForeignKey(FallbackSite, on_delete=models.CASCADE, related_name="suppressions")
+    status = models.CharField(max_length=12, choices=SuppressionStatus)
+    justification = models.TextField()
+    expires_on = models.DateField(null=True, blank=True)
+    requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    ended_because = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ("-id",)
+        constraints = (
+            models.CheckConstraint(name="suppression_justified", condition=~Q(justification="")),
+            models.CheckConstraint(
+                name="suppression_status_known", condition=Q(status__in=SuppressionStatus.values)
+            ),
+            models.CheckConstraint(
+                name="suppression_decided_by_somebody",
+                condition=Q(status=SuppressionStatus.UNDER_REVIEW) | Q(decided_by__isnull=False),
+            ),
+            models.UniqueConstraint(
+                name="suppression_one_in_force", fields=["site"], condition=Q(ended_at__isnull=True)
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"Suppression of site {self.site_id}"

@@ -1,0 +1,3 @@
+"""Writes: one function per mutation of the plan."""
+
+from __future__ import annotations

@@ -1,0 +1,129 @@
+"""Adding repositories by path and URL."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from pytest_django import Settings
+
+from audit.errors import RepositoryNotUsableError, RevisionUnknownError
+from audit.models import Repository
+from audit.services import git_repository
+from audit.services.repositories import location_read, repository_add
+from tests.git import commit_files
+
+GIT_URLS = [
+    ("https://example.org/team/torch.git", "https://example.org/team/torch.git"),
+    ("ssh://git@example.org/torch.git", "ssh://git@example.org/torch.git"),
+    ("git@example.org:team/torch.git", "ssh://git@example.org/team/torch.git"),
+    ("file:///srv/torch.git", "file:///srv/torch.git"),
+]
+REFUSED = [
+    "",
+    "ext::sh -c touch% /tmp/x",
+    "http://example.org/torch.git",
+    "ext://sh",
+    "https://user:secret@example.org/torch.git",
+    "https://-oProxyCommand=x/torch.git",
+    "https://example.org",
+    "https://example.org:port/x",
+    "https://example.org/a b",
+    "file://host/srv/x",
+    "/nonexistent/folder",
+    "--upload-pack=touch /tmp/x",
+]
+
+
+@pytest.mark.parametrize(("given", "kept"), GIT_URLS)
+def test_a_url_is_kept_in_one_form(given: str, kept: str) -> None:
+    assert location_read(given) == ("git-url", kept)
+
+
+@pytest.mark.parametrize("given", REFUSED)
+def test_what_git_would_take_for_something_else_is_refused(given: str) -> None:
+    with pytest.raises(RepositoryNotUsableError):
+        location_read(given)
+
+
+def test_a_file_is_no_repository(tmp_path: Path) -> None:
+    file = tmp_path / "lib.rs"
+    file.touch()
+    with pytest.raises(RepositoryNotUsableError, match="is a file"):
+        location_read(str(file))
+
+
+def test_a_work_tree_a_bare_repository_and_a_plain_folder_are_told_apart(tmp_path: Path) -> None:
+    commit_files(tmp_path / "tree", {"src/lib.rs": "fn f() {}\n"})
+    subprocess.run(["git", "clone", "--quiet", "--bare", "tree", "bare.git"], cwd=tmp_path, check=True)
+    kinds = [location_read(str(tmp_path / name))[0] for name in ("tree", "tree/.git", "bare.git", "tree/src")]
+    assert kinds == ["git-path", "git-path", "git-path", "folder"]
+
+
+@pytest.mark.django_db
+def test_adding_a_location_again_gives_the_same_repository(tmp_path: Path) -> None:
+    first = repository_add(location=str(tmp_path), actor=None)
+    again = repository_add(location=f"{tmp_path}/", name="another name", actor=None)
+    assert first == again
+    assert Repository.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_two_repositories_of_one_name_have_different_addresses(tmp_path: Path) -> None:
+    for parent in ("a", "b"):
+        (tmp_path / parent / "torch").mkdir(parents=True)
+    slugs = [repository_add(location=str(tmp_path / parent / "torch"), actor=None).slug for parent in "ab"]
+    assert slugs == ["torch", "torch-2"]
+
+
+def test_a_revision_is_looked_up_and_an_unknown_one_is_named(tmp_path: Path) -> None:
+    object_id = commit_files(tmp_path / "tree", {"src/lib.rs": "fn f() {}\n"})
+    git_dir = git_repository.git_dir_in(tmp_path / "tree")
+    for revision in ("", "main", object_id, object_id[:8]):
+        assert git_repository.commit_resolve(git_dir=git_dir, revision=revision).object_id == object_id
+    for revision in ("nowhere", "--all", "main:src"):
+        with pytest.raises(RevisionUnknownError, match="no revision"):
+            git_repository.commit_resolve(git_dir=git_dir, revision=revision)
+
+
+def test_a_repository_without_a_commit_says_so(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    with pytest.raises(RepositoryNotUsableError, match="no commit yet"):
+        git_repository.commit_resolve(git_dir=tmp_path / ".git", revision="")
+
+
+def test_a_commit_counts_on_the_branch_that_holds_it(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    first = commit_files(tree, {"src/lib.rs": "fn f() {}\n"})
+    subprocess.run(["git", "switch", "--quiet", "-c", "topic"], cwd=tree, check=True)
+    second = commit_files(tree, {"src/lib.rs": "fn g() {}\n"})
+    subprocess.run(["git", "switch", "--quiet", "main"], cwd=tree, check=True)
+    names = [
+        git_repository.branch_of(git_dir=tree / ".git", revision=revision, object_id=object_id)
+        for revision, object_id in (("", first), (first, first), ("topic", second), (second, second))
+    ]
+    assert names == ["main", "main", "topic", "topic"]
+
+
+@pytest.mark.django_db
+def test_an_origin_is_cloned_once_and_fetched_after_that(tmp_path: Path, settings: Settings) -> None:
+    settings.REPOSITORIES_DIR = tmp_path / "clones"
+    tree = tmp_path / "tree"
+    commit_files(tree, {"src/lib.rs": "fn f() {}\n"})
+    repository = repository_add(location=tree.as_uri(), actor=None)
+    for body in ("fn g() {}\n", "fn h() {}\n"):
+        newest = commit_files(tree, {"src/lib.rs": body})
+        git_repository.repository_fetch(repository=repository)
+        git_dir = git_repository.git_dir_of(repository)
+        assert git_repository.commit_resolve(git_dir=git_dir, revision="").object_id == newest
+    assert [path.name for path in (tmp_path / "clones").iterdir()] == [f"{repository.pk}.git"]
+
+
+@pytest.mark.django_db
+def test_an_unreachable_origin_is_named_and_leaves_nothing(tmp_path: Path, settings: Settings) -> None:
+    settings.REPOSITORIES_DIR = tmp_path / "clones"
+    repository = repository_add(location=(tmp_path / "gone.git").as_uri(), actor=None)
+    with pytest.raises(RepositoryNotUsableError, match=r"gone\.git.*Check the address"):
+        git_repository.repository_fetch(repository=repository)
+    assert list((tmp_path / "clones").iterdir()) == []

@@ -1,0 +1,140 @@
+"""Makes rows and scan reports for tests, with everything named that a test does not care about."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import uuid
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from audit.models import Branch, Commit, Repository, RepositoryKind, RowState, ScanRun
+from audit.scanner.report import (
+    CrateInfo,
+    EvidenceStep,
+    FileStatus,
+    Level,
+    ManifestEntry,
+    Region,
+    Result,
+    RuleRun,
+    RuleStatus,
+    ScanReport,
+    SourceInfo,
+)
+from audit.services.ingest import IngestSummary, scan_report_ingest
+from audit.services.leases import lease_claim
+from migrations_tracker.services.follow_up import scan_run_follow_up
+
+PASSWORD = "correct horse battery staple"
+
+
+def make_user(name: str = "ada", *, is_superuser: bool = False) -> User:
+    make = User.objects.create_superuser if is_superuser else User.objects.create_user
+    return make(name, f"{name}@example.org", PASSWORD)
+
+
+def make_repository(name: str = "minitorch", **columns: Any) -> Repository:
+    defaults = {
+        "slug": name,
+        "kind": RepositoryKind.FOLDER,
+        "location": f"/srv/{name}",
+        "default_branch": "main",
+    }
+    repository = Repository.objects.create(name=name, **{**defaults, **columns})
+    Branch.objects.create(repository=repository, name="main")
+    return repository
+
+
+def make_scan_run(repository: Repository, *, state: str = RowState.PENDING, **columns: Any) -> ScanRun:
+    commit = columns.pop("commit", None) or Commit.objects.create(
+        repository=repository, object_id=f"snapshot:{uuid.uuid4().hex}"
+    )
+    return ScanRun.objects.create(
+        repository=repository,
+        commit=commit,
+        branch=columns.pop("branch", None) or repository.branches.get(name="main"),
+        scanner_version="1.0",
+        profile_name="ferrotorch",
+        profile_hash="0" * 64,
+        state=state,
+        **columns,
+    )
+
+
+def make_result(
+    symbol: str = "minitorch_gpu::ops::relu", *, rule_id: str = "FT001", line: int = 10, **fields: Any
+) -> Result:
+    """Make a result whose fingerprint depends on its rule, its symbol and `form` alone."""
+    crate = symbol.split("::", 1)[0].replace("_", "-")
+    form = str(fields.pop("form", "match-arm"))
+    result = Result(
+        rule_id=rule_id,
+        level=Level.ERROR,
+        message=f"`{symbol}` computes on the host when the kernel can't be compiled",
+        path=f"{crate}/src/{symbol.split('::')[1]}.rs" if "::" in symbol else "src/lib.rs",
+        region=Region(line, 5, line + 3, 6),
+        symbol=symbol,
+        crate=crate,
+        form=form,
+        partial_fingerprints={"site/v1": hashlib.sha256(f"{rule_id} {symbol} {form}".encode()).hexdigest()},
+        evidence=(),
+        snippet="let kernel = match get_or_compile(ctx) {\n    Ok(kernel) => kernel,\n    Err(_) => {\n"
+        "        return cpu::relu(&gpu_to_cpu(x)?);\n",
+    )
+    result = dataclasses.replace(result, **fields)
+    if result.evidence:
+        return result
+    steps = (
+        EvidenceStep("anchor", result.path, result.region, symbol, "the compile error is dropped here"),
+        EvidenceStep(
+            "effect", result.path, Region(line + 2, 9, line + 2, 30), symbol, "downloads the operand"
+        ),
+    )
+    return dataclasses.replace(result, evidence=steps)
+
+
+def make_report(
+    results: Iterable[Result] = (),
+    *,
+    files: Sequence[str | ManifestEntry] = (),
+    rules: Sequence[str | RuleRun] = ("FT001", "FT008"),
+) -> ScanReport:
+    """Make a report that scanned the results' files and `files`, with `rules`."""
+    results = tuple(
+        sorted(results, key=lambda result: (result.path, result.region.start_line, result.rule_id))
+    )
+    named = {entry.path: entry for entry in files if isinstance(entry, ManifestEntry)}
+    paths = {result.path for result in results} | {path for path in files if isinstance(path, str)}
+    scanned = {
+        path: ManifestEntry(path, hashlib.sha256(path.encode()).hexdigest(), FileStatus.SCANNED, "", 900, 30)
+        for path in paths
+    }
+    manifest = {**scanned, **named}
+    crates = sorted({result.crate for result in results if result.crate})
+    return ScanReport(
+        scanner_version="1.0",
+        profile_name="ferrotorch",
+        profile_hash="0" * 64,
+        ptxas_version="",
+        source=SourceInfo(root="/srv/minitorch"),
+        crates=tuple(CrateInfo(name, name, True) for name in crates),
+        manifest=tuple(manifest[path] for path in sorted(manifest)),
+        rule_runs=tuple(
+            rule if isinstance(rule, RuleRun) else RuleRun(rule, RuleStatus.RAN) for rule in rules
+        ),
+        results=results,
+        duration_seconds=1.25,
+    )
+
+
+def ingest(repository: Repository, report: ScanReport, **columns: Any) -> IngestSummary:
+    """Store a report as the next scan of the repository's main branch, with all that follows."""
+    scan_run = make_scan_run(repository, **columns)
+    lease_id = lease_claim(model=ScanRun, pk=scan_run.pk)
+    assert lease_id is not None
+    return scan_report_ingest(
+        scan_run=scan_run, lease_id=lease_id, report=report, after_ingest=scan_run_follow_up
+    )

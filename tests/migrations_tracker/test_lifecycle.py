@@ -1,0 +1,94 @@
+"""The table of transitions, read as a whole."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from migrations_tracker.lifecycle import (
+    EDGES,
+    REFUSALS,
+    Cause,
+    Requirement,
+    Situation,
+    Status,
+    TransitionNotAllowedError,
+    check,
+    targets,
+)
+
+EVERYTHING_BUT_THE_SITE = Situation(has_reason=True, is_seen_by_scanner=False, has_fitting_verdict=True)
+SEEN = Situation(has_reason=True, is_seen_by_scanner=True, has_fitting_verdict=True)
+
+
+def test_an_edge_is_in_the_table_once() -> None:
+    keys = [(edge.source, edge.target, edge.cause) for edge in EDGES]
+    assert len(keys) == len(set(keys))
+
+
+def test_no_edge_leads_back_to_where_it_starts() -> None:
+    assert not [edge for edge in EDGES if edge.source is edge.target]
+
+
+def test_every_status_can_be_reached_and_left() -> None:
+    assert {edge.target for edge in EDGES} == set(Status)
+    assert {edge.source for edge in EDGES} == set(Status)
+
+
+def test_every_requirement_has_words_for_its_refusal() -> None:
+    assert set(REFUSALS) == set(Requirement)
+
+
+@pytest.mark.parametrize("source", Status)
+def test_nobody_marks_a_site_migrated_that_the_scanner_sees(source: Status) -> None:
+    for cause in Cause:
+        with pytest.raises(TransitionNotAllowedError):
+            check(source, Status.MIGRATED, cause, SEEN)
+
+
+@pytest.mark.parametrize("source", Status)
+def test_no_person_and_no_scanner_makes_a_site_verified(source: Status) -> None:
+    for cause, situation in itertools.product((Cause.PERSON, Cause.SCANNER), (SEEN, EVERYTHING_BUT_THE_SITE)):
+        with pytest.raises(TransitionNotAllowedError):
+            check(source, Status.VERIFIED, cause, situation)
+
+
+def test_a_gpu_run_without_a_fitting_verdict_verifies_nothing() -> None:
+    with pytest.raises(TransitionNotAllowedError, match="No verdict"):
+        check(
+            Status.MIGRATED,
+            Status.VERIFIED,
+            Cause.GPU,
+            Situation(has_reason=True, is_seen_by_scanner=False, has_fitting_verdict=False),
+        )
+
+
+@pytest.mark.parametrize("source", [edge.source for edge in EDGES if edge.target is Status.SUPPRESSED])
+def test_a_suppression_needs_a_reason(source: Status) -> None:
+    with pytest.raises(TransitionNotAllowedError, match="Say why"):
+        check(
+            source,
+            Status.SUPPRESSED,
+            Cause.PERSON,
+            Situation(has_reason=False, is_seen_by_scanner=True, has_fitting_verdict=False),
+        )
+
+
+def test_an_edge_that_is_not_in_the_table_is_refused_whatever_is_in_hand() -> None:
+    allowed = {(edge.source, edge.target, edge.cause) for edge in EDGES}
+    for key in itertools.product(Status, Status, Cause):
+        if key not in allowed:
+            with pytest.raises(TransitionNotAllowedError, match="can't become"):
+                check(*key, EVERYTHING_BUT_THE_SITE)
+
+
+def test_the_choices_of_a_person_are_in_the_order_of_the_statuses() -> None:
+    found = [edge.target for edge in targets(Status.ACCEPTED, Cause.PERSON)]
+    assert found == [
+        Status.OPEN,
+        Status.PLANNED,
+        Status.IN_PROGRESS,
+        Status.MIGRATED,
+        Status.SUPPRESSED,
+    ]
