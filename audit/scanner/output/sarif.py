@@ -1,0 +1,189 @@
+"""A scan as a SARIF 2.1.0 log."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from audit.rules.base import Rule
+from audit.rules.doc import rule_doc
+from audit.scanner.baseline import TOOL_NAME, Comparison
+from audit.scanner.output.sarif_result import SOURCE_ROOT, Json, artifact_location, result_to_sarif
+from audit.scanner.report import (
+    BaselineState,
+    FileStatus,
+    ManifestEntry,
+    Result,
+    RuleStatus,
+    ScanReport,
+    SourceInfo,
+)
+
+SCHEMA_URI = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+REPOSITORY_ROOT = "REPOROOT"
+FILE_NOT_SCANNED = "file-not-scanned"
+FILE_SCANNED_IN_PART = "file-scanned-in-part"
+RULE_NOT_RUN = "rule-not-run"
+
+_NAMESPACE = uuid.UUID("f1f7b6a2-6b1e-5f0e-9d53-0c7a4f9f2b11")
+_NOTIFICATIONS = {
+    FILE_NOT_SCANNED: "A file was not scanned: what it held before is neither found nor gone.",
+    FILE_SCANNED_IN_PART: "A file was scanned where it parses: what it held before may still be there.",
+    RULE_NOT_RUN: "A rule did not run: it has found nothing out.",
+}
+_UNSCANNED = frozenset({FileStatus.SKIPPED, FileStatus.FAILED, FileStatus.MISSING})
+
+
+def sarif_log(report: ScanReport, rules: Sequence[Rule], comparison: Comparison | None = None) -> Json:
+    """Return the scan as a SARIF log, one run. The same scan gives the same log."""
+    index_of = {rule.id: index for index, rule in enumerate(rules)}
+    run: Json = {
+        "tool": {"driver": _driver(report, rules)},
+        "automationDetails": {"id": f"{TOOL_NAME}/{report.profile_name}/", "guid": _guid(report)},
+        "invocations": [_invocation(report, index_of)],
+        "originalUriBaseIds": _uri_bases(report.source),
+        "columnKind": "unicodeCodePoints",
+        "defaultSourceLanguage": "rust",
+        "artifacts": [_artifact(entry) for entry in report.manifest],
+        "results": list(_results(report, comparison, index_of)),
+        "properties": {
+            "profileName": report.profile_name,
+            "profileHash": report.profile_hash,
+            "ptxasVersion": report.ptxas_version,
+        },
+    }
+    if comparison and comparison.baseline_guid:
+        run["baselineGuid"] = comparison.baseline_guid
+    provenance = _provenance(report.source)
+    if provenance:
+        run["versionControlProvenance"] = [provenance]
+    return {"$schema": SCHEMA_URI, "version": "2.1.0", "runs": [run]}
+
+
+def _driver(report: ScanReport, rules: Sequence[Rule]) -> Json:
+    return {
+        "name": TOOL_NAME,
+        "version": report.scanner_version,
+        "semanticVersion": report.scanner_version,
+        "rules": [_descriptor(rule) for rule in rules],
+        "notifications": [
+            {"id": name, "name": name, "shortDescription": {"text": text}}
+            for name, text in _NOTIFICATIONS.items()
+        ],
+    }
+
+
+def _descriptor(rule: Rule) -> Json:
+    doc = rule_doc(rule)
+    return {
+        "id": rule.id,
+        "name": rule.name,
+        "shortDescription": {"text": doc.summary or rule.message},
+        "fullDescription": {"text": doc.text or rule.message},
+        "help": {"text": doc.text or rule.message, "markdown": doc.markdown or rule.message},
+        "messageStrings": {"default": {"text": rule.message}},
+        "defaultConfiguration": {"level": rule.level.value},
+    }
+
+
+def _guid(report: ScanReport) -> str:
+    """Name the run by what it saw and with what, so that the same scan has the same name."""
+    seen = [f"{entry.path}\0{entry.blob_id}\0{entry.status}" for entry in report.manifest]
+    judged = [f"{run.rule_id}\0{run.status}" for run in report.rule_runs]
+    words = [report.scanner_version, report.profile_hash, report.ptxas_version, *seen, *judged]
+    return str(uuid.uuid5(_NAMESPACE, "\n".join(words)))
+
+
+def _results(
+    report: ScanReport, comparison: Comparison | None, index_of: Mapping[str, int]
+) -> Iterator[Json]:
+    if comparison is None:
+        yield from (_result(result, index_of) for result in report.results)
+        return
+    for compared in comparison.results:
+        yield {**_result(compared.result, index_of), "baselineState": compared.state.value}
+    for gone in comparison.absent:
+        sarif = {**_result(gone.result, index_of), "baselineState": BaselineState.ABSENT.value}
+        if gone.outcome:
+            sarif["properties"]["outcome"] = gone.outcome.value
+        yield sarif
+    for unseen in comparison.unseen:
+        sarif = {**_result(unseen.result, index_of), "baselineState": BaselineState.UNCHANGED.value}
+        sarif["properties"]["notSeen"] = unseen.reason
+        yield sarif
+
+
+def _result(result: Result, index_of: Mapping[str, int]) -> Json:
+    return result_to_sarif(result, index_of.get(result.rule_id, -1))
+
+
+def _artifact(entry: ManifestEntry) -> Json:
+    artifact: Json = {
+        "location": artifact_location(entry.path),
+        "length": entry.size_bytes,
+        "roles": ["analysisTarget"],
+        "properties": {"status": entry.status.value, "blobId": entry.blob_id},
+    }
+    if entry.reason:
+        artifact["properties"]["reason"] = entry.reason
+    return artifact
+
+
+def _invocation(report: ScanReport, index_of: Mapping[str, int]) -> Json:
+    return {
+        "executionSuccessful": not any(run.status is RuleStatus.FAILED for run in report.rule_runs),
+        "toolExecutionNotifications": [*_file_notifications(report), *_rule_notifications(report, index_of)],
+    }
+
+
+def _file_notifications(report: ScanReport) -> Iterator[Json]:
+    for entry in report.manifest:
+        if entry.status not in _UNSCANNED and entry.status is not FileStatus.PARTIAL:
+            continue
+        name = FILE_NOT_SCANNED if entry.status in _UNSCANNED else FILE_SCANNED_IN_PART
+        yield {
+            "descriptor": {"id": name},
+            "level": "note" if entry.status is FileStatus.SKIPPED else "warning",
+            "message": {"text": f"{entry.path} {entry.status.value}: {entry.reason}"},
+            "locations": [{"physicalLocation": {"artifactLocation": artifact_location(entry.path)}}],
+        }
+
+
+def _rule_notifications(report: ScanReport, index_of: Mapping[str, int]) -> Iterator[Json]:
+    for run in report.rule_runs:
+        if run.status is RuleStatus.RAN:
+            continue
+        yield {
+            "descriptor": {"id": RULE_NOT_RUN},
+            "associatedRule": {"id": run.rule_id, "index": index_of.get(run.rule_id, -1)},
+            "level": "error" if run.status is RuleStatus.FAILED else "warning",
+            "message": {"text": f"{run.rule_id} {run.status.value}: {run.reason}"},
+        }
+
+
+def _uri_bases(source: SourceInfo) -> Json:
+    """Say what paths are relative to. A commit lies nowhere on disk: its root has no URI of its own."""
+    root: Json = {"description": {"text": f"The scanned folder: {source.root}"}}
+    if source.path_in_repository:
+        inside = artifact_location(source.path_in_repository)["uri"] + "/"
+        root = {**root, "uri": inside, "uriBaseId": REPOSITORY_ROOT}
+        return {SOURCE_ROOT: root, REPOSITORY_ROOT: {"description": {"text": "The root of the repository"}}}
+    if not source.commit_id:
+        root["uri"] = Path(source.root).as_uri() + "/"
+    return {SOURCE_ROOT: root}
+
+
+def _provenance(source: SourceInfo) -> Json:
+    if not (source.commit_id or source.repository_uri):
+        return {}
+    mapped_to = {"uriBaseId": REPOSITORY_ROOT if source.path_in_repository else SOURCE_ROOT}
+    provenance: Json = {
+        "repositoryUri": source.repository_uri or Path(source.root).as_uri(),
+        "mappedTo": mapped_to,
+    }
+    if source.commit_id:
+        provenance["revisionId"] = source.commit_id
+    if source.branch:
+        provenance["branch"] = source.branch
+    return provenance
