@@ -1,1 +1,18 @@
-"""The rules: one module each, listed in `RULES`."""
+"""The rules: one module each, listed in `RULES` in the order of their ids."""
+
+from __future__ import annotations
+
+from audit.rules.base import Rule
+from audit.rules.deferred_kernel import DeferredKernel
+from audit.rules.disabled_gpu_test import DisabledGpuTest
+from audit.rules.host_readback import HostReadback
+from audit.rules.reference_punt import ReferencePunt
+from audit.rules.silent_fallback import SilentFallback
+
+RULES: tuple[Rule, ...] = (
+    SilentFallback(),
+    DeferredKernel(),
+    ReferencePunt(),
+    HostReadback(),
+    DisabledGpuTest(),
+)

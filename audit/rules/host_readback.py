@@ -1,0 +1,77 @@
+"""FT008: host-readback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from audit.rules.base import Example, Rule
+from audit.scanner.judge import Candidate, Judgement
+from audit.scanner.report import Level
+
+
+class HostReadback(Rule):
+    """
+    ## What it does
+    Checks for operations that do launch on the device, and then take their data through host memory on every
+    call: partial results that are summed on the host, results that are downloaded only to be wrapped again.
+
+    ## Why is this bad?
+    Each read waits for the device and copies over the bus. PyTorch keeps data where it is: a reduction's
+    second pass is a kernel too, and attaching a gradient node never copies.
+
+    ## Use instead
+    Finish on the device, and hand the device storage on. Where only a length, a shape or a device is asked,
+    ask the tensor for it.
+
+    ## Known problems
+    A read of a status word of one element looks like a read of data.
+    """
+
+    id = "FT008"
+    name = "host-readback"
+    level = Level.WARNING
+    message = "takes device data through host memory on every call"
+    invalid = (
+        Example(
+            "second pass of a reduction on the host",
+            """
+            pub fn gpu_reduce_sum(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
+                let f = get_or_compile(d.context(), SUM_PTX, "sum_kernel")?;
+                let partials = alloc_zeros(256, d)?;
+                d.stream().launch_builder(&f).arg(a).arg(&partials).launch(cfg)?;
+                let host = gpu_to_cpu(&partials, d)?;  //~ FT008
+                cpu_to_gpu(&[host.iter().sum()], d)
+            }
+            """,
+        ),
+    )
+    valid = (
+        Example(
+            "second pass on the device",
+            """
+            pub fn gpu_reduce_sum(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
+                let f = get_or_compile(d.context(), SUM_PTX, "sum_kernel")?;
+                let partials = alloc_zeros(256, d)?;
+                d.stream().launch_builder(&f).arg(a).arg(&partials).launch(cfg)?;
+                gpu_sum_partials(&partials, d)
+            }
+            """,
+        ),
+        Example(
+            "function whose result is host data",
+            """
+            pub fn norms(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<Vec<f32>> {
+                let f = get_or_compile(d.context(), NORM_PTX, "norm_kernel")?;
+                d.stream().launch_builder(&f).arg(a).launch(cfg)?;
+                gpu_to_cpu(a, d)
+            }
+            """,
+        ),
+    )
+
+    def check(self, judgement: Judgement) -> Iterator[Candidate]:
+        """Yield the host paths that a launch precedes."""
+        for path in judgement.paths.all:
+            if path.launch is not None:
+                form = "readback-and-upload" if path.upload is not None else "readback"
+                yield judgement.host_path_candidate(path, form)

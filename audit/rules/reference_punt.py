@@ -1,0 +1,114 @@
+"""FT005: reference-punt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from audit.rules.base import Example, Rule
+from audit.scanner.judge import Candidate, Judgement
+from audit.scanner.link.paths import Trigger
+from audit.scanner.report import Level
+
+
+class ReferencePunt(Rule):
+    """
+    ## What it does
+    Checks for operators that accept device tensors and have a host body only: they read the data with an
+    accessor that downloads, compute in a loop, and return a host tensor or upload the result again.
+
+    ## Why is this bad?
+    In PyTorch an operator without a CUDA kernel raises `NotImplementedError`. Here the caller's model leaves
+    the device in the middle, and nothing says so.
+
+    ## Use instead
+    Write the operator with operators that dispatch by device, or a kernel; until then refuse device tensors
+    with a structured error (`FerrotorchError::NotImplementedOnCuda { op }`), before the first read.
+
+    ## Known problems
+    An operator that reads through a trait object is not seen.
+    """
+
+    id = "FT005"
+    name = "reference-punt"
+    level = Level.ERROR
+    message = "accepts device tensors and has a host body only"
+    invalid = (
+        Example(
+            "host loop, result uploaded again",
+            """
+            pub fn log_prob(&self, value: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                let device = value.device();
+                let data = value.data_vec()?;  //~ FT005
+                let out: Vec<f32> = data.iter().map(|x| x.ln()).collect();
+                Tensor::from_storage(TensorStorage::cpu(out), value.shape().to_vec(), false)?.to(device)
+            }
+            """,
+            path="ferrotorch-nn/src/lib.rs",
+        ),
+        Example(
+            "body given to a host helper",
+            """
+            fn unary_map(x: &Tensor<f32>, f: impl Fn(f32) -> f32) -> FerrotorchResult<Tensor<f32>> {
+                let data = x.data_vec()?;
+                let out = data.iter().map(|&v| f(v)).collect();
+                Tensor::from_storage(TensorStorage::cpu(out), x.shape().to_vec(), false)
+            }
+
+            pub fn softsign(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                unary_map(x, |v| v / (1.0 + v.abs()))  //~ FT005
+            }
+            """,
+            path="ferrotorch-nn/src/lib.rs",
+        ),
+    )
+    valid = (
+        Example(
+            "device tensors refused first",
+            """
+            pub fn unique(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                if x.is_cuda() {
+                    return Err(FerrotorchError::NotImplementedOnCuda { op: "unique" });
+                }
+                let data = x.data_vec()?;
+                Tensor::from_storage(TensorStorage::cpu(data), vec![1], false)
+            }
+            """,
+            path="ferrotorch-nn/src/lib.rs",
+        ),
+        Example(
+            "device tensors refused in a helper",
+            """
+            fn require_cpu(t: &Tensor<f32>, op: &'static str) -> FerrotorchResult<()> {
+                if t.is_cuda() {
+                    return Err(FerrotorchError::NotImplementedOnCuda { op });
+                }
+                Ok(())
+            }
+
+            pub fn det(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                require_cpu(x, "det")?;
+                let data = x.data_vec()?;
+                Tensor::from_storage(TensorStorage::cpu(data), vec![1], false)
+            }
+            """,
+            path="ferrotorch-nn/src/lib.rs",
+        ),
+        Example(
+            "data that never was on a device",
+            """
+            pub fn noise(shape: &[usize]) -> FerrotorchResult<Tensor<f32>> {
+                let u = creation::rand(shape)?;
+                let data = u.data_vec()?;
+                Tensor::from_storage(TensorStorage::cpu(data), shape.to_vec(), false)
+            }
+            """,
+            path="ferrotorch-nn/src/lib.rs",
+        ),
+    )
+
+    def check(self, judgement: Judgement) -> Iterator[Candidate]:
+        """Yield the host paths of functions that never reach the device."""
+        for path in judgement.paths.all:
+            if path.trigger is Trigger.NONE and not path.launches_elsewhere and path.launch is None:
+                form = "host-body" if path.upload is None else "host-body-and-upload"
+                yield judgement.host_path_candidate(path, form)

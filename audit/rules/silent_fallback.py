@@ -1,0 +1,123 @@
+"""FT001: silent-fallback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from audit.rules.base import Example, Rule
+from audit.scanner.judge import Candidate, Judgement
+from audit.scanner.link.paths import Trigger
+from audit.scanner.report import Level
+
+
+class SilentFallback(Rule):
+    """
+    ## What it does
+    Checks for GPU code that computes on the host, by default and without a word, when a kernel can't be
+    compiled or launched, or when a device path was tried and did not yield.
+
+    ## Why is this bad?
+    PyTorch raises `RuntimeError` when an operator has no CUDA kernel. A fallback that nobody asked for keeps
+    the program running, many times slower, and hides that the kernel never worked. In the tests it passes.
+
+    ## Use instead
+    Return a structured error that names the kernel (`GpuError::PtxCompileFailed { kernel }`), or gate the
+    host body behind the opt-in variable, read on every call, with a `tracing::warn!` on every fallback.
+
+    ## Known problems
+    An attempt whose failure is kept in a field or a static and acted on in another function is not seen.
+    """
+
+    id = "FT001"
+    name = "silent-fallback"
+    level = Level.ERROR
+    message = "computes on the host by default when the device path fails"
+    invalid = (
+        Example(
+            "error arm of a compile that computes on the host",
+            """
+            pub fn gpu_scale(a: &CudaBuffer<f32>, s: f32, device: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
+                let f = match get_or_compile(device.context(), SCALE_PTX, "scale_kernel") {
+                    Ok(f) => f,
+                    Err(_) => {
+                        let host = gpu_to_cpu(a, device)?;  //~ FT001
+                        let out: Vec<f32> = host.iter().map(|x| x * s).collect();
+                        return cpu_to_gpu(&out, device);
+                    }
+                };
+                launch(&f, a, device)
+            }
+            """,
+        ),
+        Example(
+            "launch that is tried, then a helper on the host",
+            """
+            fn cpu_fallback(a: &CudaBuffer<f32>, d: &GpuDevice, op: fn(f32) -> f32) -> GpuResult<Buffer> {
+                let host = gpu_to_cpu(a, d)?;
+                let out: Vec<f32> = host.iter().map(|&x| op(x)).collect();
+                cpu_to_gpu(&out, d)
+            }
+
+            pub fn gpu_neg(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
+                if let Some(out) = try_launch_unary(a, d, NEG_PTX)? {
+                    return Ok(out);
+                }
+                cpu_fallback(a, d, |x| -x)  //~ FT001
+            }
+            """,
+        ),
+    )
+    valid = (
+        Example(
+            "error arm that names the kernel",
+            """
+            pub fn gpu_scale(a: &CudaBuffer<f32>, device: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
+                let f = match get_or_compile(device.context(), SCALE_PTX, "scale_kernel") {
+                    Ok(f) => f,
+                    Err(_) => return Err(GpuError::PtxCompileFailed { kernel: "scale_kernel" }),
+                };
+                launch(&f, a, device)
+            }
+            """,
+        ),
+        Example(
+            "fallback that the user opted in to",
+            """
+            fn check_opt_in(op: &'static str) -> GpuResult<()> {
+                if std::env::var("FERROTORCH_ENABLE_GPU_FALLBACK").is_ok() {
+                    tracing::warn!(op, "computing on the host");
+                    return Ok(());
+                }
+                Err(GpuError::Unsupported { op })
+            }
+
+            pub fn gpu_neg(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
+                if let Some(out) = try_launch_unary(a, d, NEG_PTX)? {
+                    return Ok(out);
+                }
+                check_opt_in("neg")?;
+                let host = gpu_to_cpu(a, d)?;
+                cpu_to_gpu(&host.iter().map(|x| -x).collect::<Vec<_>>(), d)
+            }
+            """,
+        ),
+        Example(
+            "failure that tries another kernel",
+            """
+            pub fn gpu_add(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
+                match get_or_compile(d.context(), ADD_VEC4_PTX, "add_vec4") {
+                    Ok(f) => launch(&f, a, d),
+                    Err(_) => launch(&scalar_kernel(d)?, a, d),
+                }
+            }
+            """,
+        ),
+    )
+
+    def check(self, judgement: Judgement) -> Iterator[Candidate]:
+        """Yield the host paths that a failure, or a device path that did not yield, leads to."""
+        for path in judgement.paths.all:
+            if path.trigger is Trigger.FAILURE:
+                yield judgement.host_path_candidate(path, "failed-attempt")
+            elif path.trigger is Trigger.NONE and path.launches_elsewhere and path.launch is None:
+                yield judgement.host_path_candidate(path, "default-host-path")

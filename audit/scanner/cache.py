@@ -1,0 +1,55 @@
+"""Facts that are kept: a file is parsed once in its life."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import zlib
+from pathlib import Path
+from typing import Protocol
+
+from audit.scanner.extract import EXTRACTOR_VERSION, GRAMMAR_VERSION
+from audit.scanner.extract.facts import FileFacts
+from audit.scanner.extract.serial import FactsFormatError, dump_facts, load_facts
+
+
+class FactsCache(Protocol):
+    """Keeps facts by blob id. Extractor and grammar version are the cache's to mind."""
+
+    def get(self, blob_id: str) -> FileFacts | None:
+        """Return the facts of a blob, or None."""
+
+    def put(self, blob_id: str, facts: FileFacts) -> None:
+        """Keep the facts of a blob."""
+
+
+class DirectoryCache:
+    """Keeps facts in a folder, one compressed file for each blob.
+
+    A file that can't be read or is damaged counts as absent; writing is atomic, and a folder that can't be
+    written makes the cache useless, never the scan fail.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / f"{EXTRACTOR_VERSION}-{GRAMMAR_VERSION}"
+
+    def get(self, blob_id: str) -> FileFacts | None:
+        """Return the facts of a blob, or None."""
+        try:
+            return load_facts(zlib.decompress(self._path(blob_id).read_bytes()))
+        except (OSError, zlib.error, FactsFormatError):
+            return None
+
+    def put(self, blob_id: str, facts: FileFacts) -> None:
+        """Keep the facts of a blob."""
+        path = self._path(blob_id)
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor, temporary = tempfile.mkstemp(dir=path.parent)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(zlib.compress(dump_facts(facts), 1))
+            Path(temporary).replace(path)
+
+    def _path(self, blob_id: str) -> Path:
+        return self._folder / blob_id[:2] / blob_id[2:]

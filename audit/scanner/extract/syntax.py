@@ -1,0 +1,109 @@
+"""Parse a file and run the queries: the only place that touches tree-sitter."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import metadata
+from importlib.resources import files
+
+import tree_sitter_rust
+from tree_sitter import Language, Node, Parser, Query, QueryCursor
+
+from audit.scanner.extract.macros import TokenTree, open_arguments, overlay
+
+GRAMMAR_VERSION = metadata.version("tree-sitter-rust")
+
+Captures = dict[str, list[Node]]
+
+
+@cache
+def _language() -> Language:
+    return Language(tree_sitter_rust.language())
+
+
+@cache
+def _parser() -> Parser:
+    return Parser(_language())
+
+
+@cache
+def _query() -> Query:
+    return Query(_language(), files(__package__).joinpath("facts.scm").read_text("utf-8"))
+
+
+class Parsed:
+    """One text with its captures, in document order."""
+
+    __slots__ = ("captures", "root", "text")
+
+    def __init__(self, text: bytes) -> None:
+        self.text = text
+        self.root = _parser().parse(text).root_node
+        self.captures: Captures = QueryCursor(_query()).captures(self.root)
+
+    def nodes(self, name: str) -> list[Node]:
+        """Return the nodes captured under a name."""
+        return self.captures.get(name, [])
+
+    def errors(self) -> list[tuple[int, int]]:
+        """Return the spans that the grammar could not parse."""
+        return [(node.start_byte, node.end_byte) for node in self.nodes("error")]
+
+
+def parse(source: bytes) -> Parsed:
+    """Parse a file with macro arguments opened wherever they are expressions."""
+    parsed = Parsed(open_arguments(source))
+    if not parsed.root.has_error:
+        return parsed
+    kept = [
+        (source.rfind(b"\n", 0, start) + 1, _line_end(source, end))
+        for start, end in parsed.errors() or [(0, 0)]
+    ]
+    second = Parsed(open_arguments(source, kept))
+    if not second.root.has_error:
+        return second
+    return min((second, Parsed(source)), key=lambda candidate: len(candidate.errors()))
+
+
+def parse_token_trees(source: bytes, parsed: Parsed) -> tuple[Parsed, dict[int, TokenTree]] | None:
+    """Parse the macro bodies and arguments that are still token trees, at their own offsets."""
+    trees = [*_definitions(source, parsed), *_invocations(source, parsed)]
+    if not trees:
+        return None
+    text, wrapped = overlay(parsed.text, trees)
+    return Parsed(text), wrapped
+
+
+def _line_end(source: bytes, offset: int) -> int:
+    end = source.find(b"\n", offset)
+    return len(source) if end < 0 else end
+
+
+def _definitions(source: bytes, parsed: Parsed) -> list[TokenTree]:
+    trees = []
+    for node in parsed.nodes("macro_definition"):
+        name = node.child_by_field_name("name")
+        if name is None:
+            continue
+        macro = source[name.start_byte : name.end_byte].decode("utf-8", "replace")
+        room = name.end_byte
+        for rule in node.named_children:
+            right = rule.child_by_field_name("right") if rule.type == "macro_rule" else None
+            if right is not None:
+                trees.append(TokenTree(right.start_byte, right.end_byte, room, macro, True))
+                room = right.end_byte
+    return trees
+
+
+def _invocations(source: bytes, parsed: Parsed) -> list[TokenTree]:
+    trees = []
+    end = 0
+    for node in parsed.nodes("macro_invocation"):
+        if node.start_byte < end:
+            continue
+        end = node.end_byte
+        tree = node.named_children[-1] if node.named_child_count else None
+        if tree is not None and tree.type == "token_tree":
+            macro = source[node.start_byte : tree.start_byte].decode("utf-8", "replace").rstrip(" !\n\t")
+            trees.append(TokenTree(tree.start_byte, tree.end_byte, node.start_byte, macro, False))
+    return trees

@@ -1,0 +1,55 @@
+"""What makes a result the same result in another commit."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+_TOKEN = re.compile(
+    r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\])*\"|[A-Za-z_]\w*|\d[\w.]*|::|->|=>|&&|\|\||[^\s\w]", re.DOTALL
+)
+
+
+class Identity(NamedTuple):
+    """What a fingerprint is made of. Nothing in it changes when unrelated lines do."""
+
+    rule_id: str
+    crate: str
+    item: str
+    cfg: str
+    guard: str
+    anchor: str
+
+
+def tokens(text: str) -> str:
+    """Return the syntax tokens of a text, without comments, joined by spaces."""
+    return " ".join(token for token in _TOKEN.findall(text) if not token.startswith(("//", "/*")))
+
+
+def fingerprints(identities: Sequence[Identity]) -> list[Mapping[str, str]]:
+    """Return the versioned fingerprints of results in the order given; equals are told apart by their order.
+
+    `site/v1` is the strict one; `item/v1` leaves out guard and anchor, so that an edited site is still found.
+    """
+    strict: Counter[Identity] = Counter()
+    loose: Counter[tuple[str, str, str]] = Counter()
+    found: list[Mapping[str, str]] = []
+    for identity in identities:
+        normal = identity._replace(guard=tokens(identity.guard), anchor=tokens(identity.anchor))
+        item = (identity.rule_id, identity.crate, identity.item)
+        found.append(
+            {
+                "site/v1": _digest((*normal, str(strict[normal]))),
+                "item/v1": _digest((*item, str(loose[item]))),
+            }
+        )
+        strict[normal] += 1
+        loose[item] += 1
+    return found
+
+
+def _digest(parts: Sequence[str]) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]

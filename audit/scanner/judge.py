@@ -1,0 +1,235 @@
+"""Judge: let the rules look at a linked workspace, and make their candidates results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from audit.rules.base import Rule
+from audit.scanner.extract.facts import Call
+from audit.scanner.fingerprint import Identity, fingerprints
+from audit.scanner.link.paths import HostPath, HostPaths
+from audit.scanner.link.summaries import Summaries
+from audit.scanner.link.unit import Fn, Unit
+from audit.scanner.link.workspace import Workspace
+from audit.scanner.profile import Profile
+from audit.scanner.report import EvidenceStep, Level, Result, RuleRun, RuleStatus
+
+# Of two rules that see the same cause, the first one here reports it.
+PRECEDENCE = (
+    "fake-gpu-function",
+    "autograd-cpu-detour",
+    "dispatch-only-dispatch",
+    "reference-punt",
+    "shape-bypass",
+    "silent-fallback",
+    "host-readback",
+)
+_SNIPPET_LINES = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of evidence, before it is written out."""
+
+    role: str
+    unit: Unit
+    start: int
+    end: int
+    symbol: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What a rule saw.
+
+    `cause` makes candidates of different rules the same: only the most specific one becomes a result. `guard`
+    is the text of the condition that leads here; it tells equal anchors in one function apart.
+    """
+
+    unit: Unit
+    start: int
+    end: int
+    function: Fn | None
+    form: str
+    message: str = ""
+    guard: str = ""
+    cause: tuple[object, ...] = ()
+    level: Level | None = None
+    steps: tuple[Step, ...] = ()
+    properties: dict[str, str] = field(default_factory=dict)
+    item: str = ""
+
+    @property
+    def symbol(self) -> str:
+        """The fully qualified name of what holds the result."""
+        if self.item:
+            return self.item
+        if self.function is not None:
+            return self.function.symbol
+        return "::".join(part for part in (self.unit.crate_name, *self.unit.module) if part)
+
+
+class Judgement:
+    """What a rule may ask: the workspace, the summaries, the host paths, the profile."""
+
+    def __init__(self, workspace: Workspace, summaries: Summaries, profile: Profile) -> None:
+        self.workspace = workspace
+        self.summaries = summaries
+        self.profile = profile
+
+    @cached_property
+    def paths(self) -> HostPaths:
+        """The host paths of the workspace."""
+        return HostPaths(self.summaries)
+
+    @cached_property
+    def product_functions(self) -> tuple[Fn, ...]:
+        """The functions with a body that users can reach and that a GPU build compiles."""
+        return tuple(
+            function
+            for function in self.workspace.functions
+            if function.has_body and function.is_product_code and not self.summaries.is_device_off(function)
+        )
+
+    @cached_property
+    def test_functions(self) -> tuple[Fn, ...]:
+        """The functions that are tests."""
+        return tuple(
+            function for function in self.workspace.functions if function.is_test and function.has_body
+        )
+
+    def is_gpu_located(self, function: Fn) -> bool:
+        """Say whether a function stands in a GPU crate."""
+        package = function.unit.package
+        return package is not None and package.name in self.profile.gpu.crates
+
+    def host_path_candidate(self, path: HostPath, form: str, message: str = "") -> Candidate:
+        """Make a candidate of a host path, with its evidence."""
+        first = path.reads[0]
+        steps = [
+            _call_step("anchor", path.function, first.call, f"`{first.operand}` is read on the host here")
+        ]
+        helper = first.helper
+        seen: set[int] = set()
+        while helper is not None and helper.index not in seen:
+            seen.add(helper.index)
+            inner = next(iter(self.summaries.reads.get(helper.index, ())), None)
+            if inner is None:
+                break
+            role = "call" if inner.helper is not None else "effect"
+            steps.append(_call_step(role, helper, inner.call, f"`{helper.name}` reads `{inner.operand}`"))
+            helper = inner.helper
+        if path.test is not None:
+            region = path.function.facts.regions[path.test.region]
+            steps.append(
+                Step(
+                    "guard",
+                    path.function.unit,
+                    region.condition_start,
+                    region.condition_end,
+                    path.function.symbol,
+                    f"{'holds' if path.test.holds else 'does not hold'} on the way here",
+                )
+            )
+        if path.upload is not None:
+            steps.append(_call_step("effect", path.function, path.upload, "and the result is uploaded again"))
+        return Candidate(
+            unit=path.function.unit,
+            start=first.call.start,
+            end=first.call.end,
+            function=path.function,
+            form=form,
+            message=message,
+            guard=path.test.subject if path.test is not None else "",
+            cause=path.cause,
+            steps=tuple(steps),
+        )
+
+
+def _call_step(role: str, function: Fn, call: Call, message: str) -> Step:
+    return Step(role, function.unit, call.start, call.end, function.symbol, message)
+
+
+def judge(judgement: Judgement, rules: Sequence[Rule]) -> tuple[tuple[Result, ...], tuple[RuleRun, ...]]:
+    """Run the rules and return their results, one for each cause, in a stable order."""
+    found: list[tuple[Rule, Candidate]] = []
+    runs = []
+    for rule in rules:
+        found += [(rule, candidate) for candidate in rule.check(judgement)]
+        runs.append(RuleRun(rule.id, RuleStatus.RAN))
+    ordered = sorted(
+        _one_per_cause(found),
+        key=lambda pair: (pair[1].unit.path, pair[1].start, pair[1].end, pair[0].id),
+    )
+    prints = fingerprints([_identity(rule, candidate) for rule, candidate in ordered])
+    results = [
+        _result(rule, candidate, partial) for (rule, candidate), partial in zip(ordered, prints, strict=True)
+    ]
+    results.sort(
+        key=lambda result: (
+            result.path,
+            result.region.start_line,
+            result.region.start_column,
+            result.rule_id,
+        )
+    )
+    return tuple(results), tuple(runs)
+
+
+def _one_per_cause(found: Iterable[tuple[Rule, Candidate]]) -> Iterator[tuple[Rule, Candidate]]:
+    rank = {name: index for index, name in enumerate(PRECEDENCE)}
+    best: dict[tuple[object, ...], tuple[Rule, Candidate]] = {}
+    for rule, candidate in found:
+        if not candidate.cause or rule.name not in rank:
+            yield rule, candidate
+            continue
+        other = best.get(candidate.cause)
+        if other is None or rank[rule.name] < rank[other[0].name]:
+            best[candidate.cause] = (rule, candidate)
+    yield from best.values()
+
+
+def _identity(rule: Rule, candidate: Candidate) -> Identity:
+    package = candidate.unit.package
+    cfg = ""
+    if candidate.function is not None:
+        cfg = " ".join(one for one in candidate.function.facts.attributes if one.startswith("#[cfg"))
+    return Identity(
+        rule.id,
+        package.name if package is not None else "",
+        candidate.symbol,
+        cfg,
+        candidate.guard,
+        candidate.unit.text(candidate.start, candidate.end),
+    )
+
+
+def _result(rule: Rule, candidate: Candidate, partial: Mapping[str, str]) -> Result:
+    package = candidate.unit.package
+    snippet = candidate.unit.lines(candidate.start, candidate.end).split("\n")[:_SNIPPET_LINES]
+    return Result(
+        rule_id=rule.id,
+        level=candidate.level or rule.level,
+        message=candidate.message or rule.message,
+        path=candidate.unit.path,
+        region=candidate.unit.region(candidate.start, candidate.end),
+        symbol=candidate.symbol,
+        crate=package.name if package is not None else "",
+        form=candidate.form,
+        partial_fingerprints=partial,
+        evidence=tuple(
+            EvidenceStep(
+                step.role,
+                step.unit.path,
+                step.unit.region(step.start, step.end),
+                step.symbol,
+                step.message,
+            )
+            for step in candidate.steps
+        ),
+        snippet="\n".join(snippet),
+        properties=candidate.properties,
+    )

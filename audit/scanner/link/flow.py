@@ -1,0 +1,330 @@
+"""What holds where: the tests that dominate a place in a function, and what they say about the device."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from enum import StrEnum
+from functools import cached_property
+from typing import NamedTuple, TypeVar
+
+from audit.scanner.extract.facts import CallKind, ExitKind, Region, RegionKind
+from audit.scanner.link.unit import Fn
+from audit.scanner.profile import Profile, any_pattern
+
+_DIVERGING_MACROS = frozenset({"panic", "unreachable", "todo", "unimplemented", "bail", "compile_error"})
+_DEPTH = 6
+T = TypeVar("T")
+
+
+class Place(StrEnum):
+    """Where a test says that the data is."""
+
+    DEVICE = "device"
+    HOST = "host"
+
+
+class Test(NamedTuple):
+    """A test on the way to a place: it holds there, or its opposite does.
+
+    `pattern` is empty for a plain condition. `group` is the start of the if, match or let; `region` the
+    branch whose leaving (or entering) made the test known.
+    """
+
+    subject: str
+    pattern: str
+    holds: bool
+    group: int
+    region: int
+    encloses: bool
+
+
+class Flow:
+    """The control flow of one function, as far as dominance needs it."""
+
+    def __init__(self, function: Fn, words: DeviceTests) -> None:
+        self.function = function
+        self._words = words
+        self._regions = function.facts.regions
+        self._leaving: dict[int, bool] = {}
+
+    @cached_property
+    def _children(self) -> dict[int, list[tuple[int, int, list[int]]]]:
+        """For each region its groups: (start, end, branches)."""
+        groups: dict[tuple[int, int, int], list[int]] = {}
+        for index, region in enumerate(self._regions):
+            if region.kind in (RegionKind.THEN, RegionKind.ELSE, RegionKind.ARM, RegionKind.LET_ELSE):
+                groups.setdefault((region.parent, region.group_start, region.group_end), []).append(index)
+        found: dict[int, list[tuple[int, int, list[int]]]] = {}
+        for (parent, start, end), branches in groups.items():
+            found.setdefault(parent, []).append((start, end, branches))
+        return found
+
+    @cached_property
+    def _exits(self) -> dict[int, list[str]]:
+        found: dict[int, list[str]] = {}
+        for exit_ in self.function.facts.exits:
+            found.setdefault(exit_.region, []).append(exit_.kind)
+        for call in self.function.facts.calls:
+            if call.kind == CallKind.MACRO and call.name in _DIVERGING_MACROS:
+                found.setdefault(call.region, []).append(ExitKind.RETURN)
+        return found
+
+    def leaves(self, region: int) -> bool:
+        """Say whether control never runs on behind a region."""
+        known = self._leaving.get(region)
+        if known is None:
+            self._leaving[region] = False
+            known = self._leaving[region] = bool(self._exits.get(region)) or any(
+                self._is_complete(branches) and all(self.leaves(branch) for branch in branches)
+                for _, _, branches in self._children.get(region, ())
+            )
+        return known
+
+    def returns(self, region: int) -> bool:
+        """Say whether a region leaves the function, not only a loop."""
+        return ExitKind.RETURN in self._exits.get(region, ()) or any(
+            self._is_complete(branches) and all(self.returns(branch) for branch in branches)
+            for _, _, branches in self._children.get(region, ())
+        )
+
+    def _is_complete(self, branches: list[int]) -> bool:
+        kinds = {self._regions[branch].kind for branch in branches}
+        return RegionKind.ARM in kinds or {RegionKind.THEN, RegionKind.ELSE} <= kinds
+
+    def tests_at(self, offset: int, region: int | None = None) -> list[Test]:
+        """Return the tests that hold at a place, nearest enclosing ones first."""
+        innermost = self.function.innermost(offset) if region is None else region
+        found: list[Test] = []
+        for index in self.function.ancestors(innermost):
+            inside = self._regions[index]
+            if index:
+                found += self._entering(index, inside)
+            found += self._behind(index, offset)
+        return found
+
+    def _entering(self, index: int, region: Region) -> list[Test]:
+        text = self.function.text
+        subject = text(region.condition_start, region.condition_end)
+        if region.kind in (RegionKind.THEN, RegionKind.ELSE):
+            return [Test(subject, "", region.kind == RegionKind.THEN, region.group_start, index, True)]
+        if region.kind in (RegionKind.ARM, RegionKind.LET_ELSE):
+            pattern = text(region.pattern_start, region.pattern_end)
+            return [
+                Test(subject, pattern, region.kind == RegionKind.ARM, region.group_start, index, True),
+                *self._earlier_arms(index, region, subject),
+            ]
+        return []
+
+    def _earlier_arms(self, index: int, region: Region, subject: str) -> list[Test]:
+        """In an arm, the patterns of the arms above it did not match."""
+        if region.kind != RegionKind.ARM:
+            return []
+        return [
+            Test(
+                subject,
+                self.function.text(other.pattern_start, other.pattern_end),
+                False,
+                other.group_start,
+                number,
+                True,
+            )
+            for number, other in enumerate(self._regions[:index])
+            if other.kind == RegionKind.ARM and other.group_start == region.group_start
+        ]
+
+    def _behind(self, parent: int, offset: int) -> list[Test]:
+        """Return what is known in a region behind its branches that end before the offset."""
+        found: list[Test] = []
+        for start, end, branches in self._children.get(parent, ()):
+            if end > offset and not (
+                start <= offset and self._regions[branches[0]].kind == RegionKind.LET_ELSE
+            ):
+                continue
+            found += self._after_group(branches, offset)
+        return found
+
+    def _after_group(self, branches: list[int], offset: int) -> list[Test]:
+        text = self.function.text
+        found: list[Test] = []
+        staying = [branch for branch in branches if not self.leaves(branch)]
+        for branch in branches:
+            if branch in staying:
+                continue
+            region = self._regions[branch]
+            subject = text(region.condition_start, region.condition_end)
+            if region.kind == RegionKind.LET_ELSE:
+                pattern = text(region.pattern_start, region.pattern_end)
+                found.append(Test(subject, pattern, True, region.group_start, branch, False))
+            elif region.kind == RegionKind.ARM:
+                pattern = text(region.pattern_start, region.pattern_end)
+                found.append(Test(subject, pattern, False, region.group_start, branch, False))
+            else:
+                holds = region.kind == RegionKind.ELSE
+                found.append(Test(subject, "", holds, region.group_start, branch, False))
+        if len(staying) == 1 and self._is_complete(branches):
+            found += self._behind(staying[0], offset)
+        return found
+
+    def place(self, test: Test) -> Place | None:
+        """Say what a test tells about the device of the data."""
+        if test.pattern:
+            return self._words.pattern_place(test.subject, test.pattern, test.holds)
+        return self.condition_place(test.subject, test.holds)
+
+    def condition_place(self, condition: str, holds: bool) -> Place | None:
+        """Say what a condition that holds (or does not) tells about the device of the data."""
+        return self.told(condition, holds, self._words.atom_place, self._words.pattern_place)
+
+    def told(
+        self,
+        condition: str,
+        holds: bool,
+        atom: Callable[[str, bool], T | None],
+        pattern: Callable[[str, str, bool], T | None],
+        depth: int = _DEPTH,
+    ) -> T | None:
+        """Say what a condition that holds (or does not) tells, given what its atoms and patterns tell.
+
+        Names of locals stand for the values that they are bound to.
+        """
+        condition = _bare(condition)
+        if depth == 0 or not condition:
+            return None
+        for operator, every in (("||", holds), ("&&", not holds)):
+            parts = split_operator(condition, operator)
+            if len(parts) > 1:
+                return _join(
+                    [self.told(part, holds, atom, pattern, depth - 1) for part in parts], all_of=every
+                )
+        if condition.startswith("!") and not condition.startswith("!="):
+            return self.told(condition[1:], not holds, atom, pattern, depth - 1)
+        if condition.startswith("let "):
+            matched, _, subject = condition[4:].partition("=")
+            return pattern(subject.strip(), matched.strip(), holds)
+        if condition.isidentifier():
+            value = self.value_of(condition)
+            return self.told(value, holds, atom, pattern, depth - 1) if value else atom(condition, holds)
+        return atom(condition, holds)
+
+    def expand(self, condition: str) -> str:
+        """Return a condition with names of boolean locals replaced by their values, one level deep."""
+        return re.sub(r"\b[a-z_]\w*\b(?!\s*[.(:])", lambda name: self.value_of(name[0]) or name[0], condition)
+
+    def value_of(self, name: str) -> str:
+        """Return the text of the value that a local is bound to, empty when it is not told."""
+        return self._values.get(name, "")
+
+    @cached_property
+    def _values(self) -> dict[str, str]:
+        text = self.function.text
+        found: dict[str, str] = {}
+        for let in self.function.facts.lets:
+            if let.value_start:
+                name = text(let.pattern_start, let.pattern_end).removeprefix("mut ").strip()
+                if name.isidentifier():
+                    found[name] = text(let.value_start, let.value_end)
+        return found
+
+
+class DeviceTests:
+    """Reads device tests in the words of a profile."""
+
+    def __init__(self, profile: Profile) -> None:
+        words = profile.device
+        self._device = any_pattern(
+            (
+                *(rf"(?:\.|\b){re.escape(name)}\s*\(" for name in words.predicates),
+                r"==\s*&?(?:\w+::)*(?:" + "|".join(map(re.escape, words.variants)) + ")",
+                r"matches!\s*\([^,]*,\s*(?:\w+::)*(?:" + "|".join(map(re.escape, words.variants)) + ")",
+            )
+        )
+        self._host = any_pattern(
+            (
+                *(rf"(?:\.|\b){re.escape(name)}\s*\(" for name in words.host_predicates),
+                r"==\s*&?(?:\w+::)*(?:" + "|".join(map(re.escape, words.host_variants)) + ")",
+                r"matches!\s*\([^,]*,\s*(?:\w+::)*(?:" + "|".join(map(re.escape, words.host_variants)) + ")",
+                r"!=\s*&?(?:\w+::)*(?:" + "|".join(map(re.escape, words.variants)) + ")",
+            )
+        )
+        self._not_host = any_pattern(
+            (r"!=\s*&?(?:\w+::)*(?:" + "|".join(map(re.escape, words.host_variants)) + ")",)
+        )
+        self._device_variant = any_pattern(tuple(rf"\b{re.escape(name)}\b" for name in words.variants))
+        self._host_variant = any_pattern(tuple(rf"\b{re.escape(name)}\b" for name in words.host_variants))
+        short = tuple(rf"\b{re.escape(name.rpartition('::')[2])}\b" for name in words.variants)
+        self._short_variant = any_pattern(short)
+
+    def mentions_device(self, text: str) -> bool:
+        """Say whether a text asks for the device anywhere."""
+        return bool(self._device.search(text) or self._device_variant.search(text))
+
+    def atom_place(self, condition: str, holds: bool) -> Place | None:
+        """Read a condition without `&&`, `||` and `!`."""
+        if self._not_host.search(condition) or self._device.search(condition):
+            return Place.DEVICE if holds else Place.HOST
+        if self._host.search(condition):
+            return Place.HOST if holds else Place.DEVICE
+        return None
+
+    def pattern_place(self, subject: str, pattern: str, holds: bool) -> Place | None:
+        """Read a pattern that matched or did not."""
+        bare = pattern.partition(" if ")[0]
+        has_guard = bare != pattern
+        device = bool(self._device_variant.search(bare)) or (
+            "device" in subject and bool(self._short_variant.search(bare))
+        )
+        host = bool(self._host_variant.search(bare)) or (
+            "device" in subject and re.search(r"\bCpu\b", bare) is not None
+        )
+        if device == host:
+            place = self.atom_place(subject, True) if bare in ("true", "false") else None
+            if place is not None and (bare == "true") != holds:
+                return Place.HOST if place is Place.DEVICE else Place.DEVICE
+            return place
+        if holds:
+            return Place.DEVICE if device else Place.HOST
+        if has_guard:
+            return None
+        return Place.HOST if device else Place.DEVICE
+
+
+def split_operator(condition: str, operator: str) -> list[str]:
+    """Split a condition at an operator that is in no bracket."""
+    parts = []
+    depth = 0
+    start = 0
+    index = 0
+    while index < len(condition):
+        char = condition[index]
+        if char in "([{":
+            depth += 1
+        elif char in ")]}":
+            depth -= 1
+        elif depth == 0 and condition.startswith(operator, index):
+            parts.append(condition[start:index])
+            index += len(operator)
+            start = index
+            continue
+        index += 1
+    parts.append(condition[start:])
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _bare(condition: str) -> str:
+    condition = condition.strip()
+    while condition.startswith("(") and condition.endswith(")"):
+        depth = 0
+        for index, char in enumerate(condition):
+            depth += (char == "(") - (char == ")")
+            if depth == 0 and index < len(condition) - 1:
+                return condition
+        condition = condition[1:-1].strip()
+    return condition
+
+
+def _join(found: list[T | None], *, all_of: bool) -> T | None:
+    known = [one for one in found if one is not None]
+    if not known or (all_of and len(known) < len(found)):
+        return None
+    return known[0] if all(one == known[0] for one in known) else None

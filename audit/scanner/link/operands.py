@@ -1,0 +1,96 @@
+"""Whether an expression may stand for data on a device, and what a function's types say about it."""
+
+from __future__ import annotations
+
+import re
+
+from audit.scanner.link.flow import Flow
+from audit.scanner.link.unit import Fn, base_type
+from audit.scanner.profile import Profile, any_pattern
+
+_ROOT = re.compile(r"^([A-Za-z_][\w]*(?:\s*::\s*(?:<[^>]*>|\w+))*)\s*(.?)", re.DOTALL)
+_WRAPPERS = re.compile(r"\b(?:Result|Option|FerrotorchResult|GpuResult|Arc|Box)\b")
+_CALLABLE = re.compile(r"\b(?:Fn|FnMut|FnOnce)\s*\(|\bfn\s*\(")
+_HOST_STORAGE = re.compile(r"\bStorage::cpu\s*\(|\w*Storage::cpu\s*\(")
+_DEPTH = 5
+
+
+class Operands:
+    """Answers for one profile."""
+
+    def __init__(self, profile: Profile) -> None:
+        transfer = profile.transfer
+        self._constructors = frozenset(transfer.host_constructors)
+        self._host_types = frozenset(transfer.host_types)
+        self._device_types = frozenset(profile.device.tensor_types + profile.device.buffer_types)
+        self._buffer_types = frozenset(profile.device.buffer_types)
+        self._downloaded = any_pattern(
+            tuple(rf"\b{re.escape(name)}\s*(?:::<[^>]*>)?\s*\(" for name in sorted(profile.downloads))
+        )
+        self._uploaded = any_pattern(
+            tuple(rf"\b{re.escape(name)}\s*(?:::<[^>]*>)?\s*\(" for name in sorted(profile.uploads))
+        )
+
+    def may_be_on_device(self, function: Fn, flow: Flow, expression: str, depth: int = _DEPTH) -> bool:
+        """Say whether an expression may be device data; what can't be told may."""
+        text = expression.strip().lstrip("&*(").removeprefix("mut ").strip()
+        if not text or depth == 0:
+            return depth == 0
+        if self._downloaded.search(text):
+            return False
+        root = _ROOT.match(text)
+        if root is None:
+            return not text[:1].isdigit() and text[:1] not in "\"'[|"
+        path, following = root[1], root[2]
+        if following == "(":
+            return self._call_may_yield_device_data(text, path)
+        if following == "!":
+            return False
+        if path in ("self", "match", "if", "unsafe"):
+            return True
+        if path in ("true", "false"):
+            return False
+        type_ = next((one.type for one in function.facts.parameters if one.name == path), None)
+        if type_ is not None:
+            return self.type_may_be_on_device(type_)
+        value = flow.value_of(path)
+        return self.may_be_on_device(function, flow, value, depth - 1) if value and value != text else True
+
+    def _call_may_yield_device_data(self, text: str, path: str) -> bool:
+        if self._uploaded.search(text):
+            return True
+        name = re.sub(r"::\s*<[^>]*>", "", path).rpartition("::")[2].strip()
+        return name not in self._constructors and not _HOST_STORAGE.search(text)
+
+    def type_may_be_on_device(self, type_: str) -> bool:
+        """Say whether a value of a type may be device data. Slices and host containers never are."""
+        bare = type_.strip().lstrip("&").removeprefix("mut ").strip()
+        if bare.startswith("[") and not self.names_device_type(bare):
+            return False
+        base = base_type(bare)
+        return base not in self._host_types or self.names_device_type(bare)
+
+    def names_device_type(self, type_: str) -> bool:
+        """Say whether a type mentions a tensor or a device buffer."""
+        return any(word in self._device_types for word in re.findall(r"\w+", type_))
+
+    def names_buffer_type(self, type_: str) -> bool:
+        """Say whether a type mentions a device buffer."""
+        return any(word in self._buffer_types for word in re.findall(r"\w+", type_))
+
+    def returns_host_data(self, function: Fn) -> bool:
+        """Say whether a function's return type is host data: reading is what it is for."""
+        type_ = function.facts.return_type
+        if not type_ or self.names_device_type(type_) or re.search(r"\bSelf\b", type_):
+            return False
+        return bool(re.search(r"[A-Za-z_]", _WRAPPERS.sub("", type_)))
+
+    def takes_callable(self, function: Fn) -> bool:
+        """Say whether a parameter is a function or closure, directly or through a bound."""
+        facts = function.facts
+        if any(_CALLABLE.search(parameter.type) for parameter in facts.parameters):
+            return True
+        header = function.text(facts.start, facts.body_start or facts.end)
+        return bool(
+            _CALLABLE.search(header.partition("->")[0]) or _CALLABLE.search(header.partition("where")[2])
+        )

@@ -1,0 +1,244 @@
+"""What a call may call: by path and module, by receiver type, else by name and arity."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from functools import cached_property
+
+from audit.scanner.extract.facts import Call, CallKind, Let
+from audit.scanner.extract.items import split_list
+from audit.scanner.link.standard import STANDARD_METHODS
+from audit.scanner.link.unit import Fn, Unit, base_type
+from audit.scanner.link.workspace import Workspace
+
+_CONSTRUCTOR = re.compile(r"^&?(?:mut\s+)?((?:\w+::)*)([A-Z]\w*)(?:::<[^>]*>)?\s*(?:::\s*\w+|\{)")
+_IDENTIFIER = re.compile(r"^(?:ref\s+)?(?:mut\s+)?([a-z_]\w*)$")
+_MANY = 6
+
+
+class Resolver:
+    """Resolves calls inside one workspace."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._types: dict[int, dict[str, str]] = {}
+        self._uses: dict[str, dict[str, tuple[str, ...]]] = {}
+        self._cache: dict[tuple[int, int], tuple[Fn, ...]] = {}
+
+    @cached_property
+    def _free(self) -> dict[str, list[Fn]]:
+        found: dict[str, list[Fn]] = defaultdict(list)
+        for function in self._workspace.functions:
+            if function.owner is None:
+                found[function.name].append(function)
+        return found
+
+    @cached_property
+    def _methods(self) -> dict[str, list[Fn]]:
+        found: dict[str, list[Fn]] = defaultdict(list)
+        for function in self._workspace.functions:
+            if function.owner is not None:
+                found[function.name].append(function)
+        return found
+
+    def resolve(self, function: Fn, call: Call) -> tuple[Fn, ...]:
+        """Return the functions that a call may call; nothing when it can't be told."""
+        key = (function.index, call.start ^ (call.end << 32))
+        found = self._cache.get(key)
+        if found is None:
+            found = self._cache[key] = tuple(self._resolve(function, call))
+        return found
+
+    def _resolve(self, function: Fn, call: Call) -> list[Fn]:
+        if call.name not in self._workspace.by_name:
+            alias = self.uses(function.unit).get(call.name) if call.kind == CallKind.PLAIN else None
+            if alias is None or alias[-1] not in self._workspace.by_name:
+                return []
+        if call.kind == CallKind.METHOD:
+            return self._resolve_method(function, call)
+        if call.kind == CallKind.PATH:
+            return self._resolve_path(function, call)
+        if call.kind == CallKind.PLAIN:
+            return self._resolve_plain(function, call)
+        if call.kind == CallKind.MACRO:
+            return [one for one in self._workspace.by_name[call.name] if one.facts.macro == call.name]
+        return []
+
+    def _resolve_plain(self, function: Fn, call: Call) -> list[Fn]:
+        if any(parameter.name == call.name for parameter in function.facts.parameters):
+            return []
+        free = self._free.get(call.name, [])
+        here = [one for one in free if one.unit is function.unit]
+        if here:
+            same_module = [one for one in here if one.module == function.module]
+            return _live(function, same_module or here)
+        path = self.uses(function.unit).get(call.name)
+        if path is not None:
+            return _live(function, self._free_by_path(function.unit, path))
+        package = function.unit.package
+        in_crate = [one for one in free if one.unit.package is package]
+        return _live(function, in_crate if len(in_crate) <= _MANY else [])
+
+    def _resolve_path(self, function: Fn, call: Call) -> list[Fn]:
+        text = function.unit.text(call.start, call.name_start)
+        path = tuple(
+            part.split("<")[0].strip() for part in re.sub(r"<[^<>]*>", "", text).split("::") if part.strip()
+        )
+        if not path:
+            return []
+        last = path[-1]
+        if last == "Self":
+            last = function.self_type
+        if last[:1].isupper():
+            typed = [one for one in self._methods.get(call.name, []) if last in (one.self_type, one.trait)]
+            return _live(function, typed)
+        expanded = self.uses(function.unit).get(path[0])
+        full = (*expanded, *path[1:], call.name) if expanded is not None else (*path, call.name)
+        return _live(function, self._free_by_path(function.unit, full))
+
+    def _free_by_path(self, unit: Unit, path: tuple[str, ...]) -> list[Fn]:
+        name = path[-1]
+        found = self._free.get(name, [])
+        crates = {one.crate_name for one in self._workspace.packages}
+        if path[0] in crates:
+            found = [one for one in found if one.unit.crate_name == path[0]]
+        elif path[0] in ("crate", "super", "self"):
+            found = [one for one in found if one.unit.package is unit.package]
+        elif len(path) > 1 and path[0] in ("std", "core", "alloc"):
+            return []
+        modules = [
+            part for part in path[:-1] if part not in ("crate", "super", "self") and part not in crates
+        ]
+        if modules:
+            exact = [one for one in found if one.module[-1:] == (modules[-1],)]
+            # A re-export: the module of the path is not the one that holds the function.
+            found = exact or [one for one in found if one.unit.crate_name in (path[0], modules[0])] or found
+        return found
+
+    def _resolve_method(self, function: Fn, call: Call) -> list[Fn]:
+        methods = self._methods.get(call.name, [])
+        if not methods:
+            return []
+        receiver = function.unit.text(call.start, call.name_start).rstrip(". \n\t")
+        type_ = self.type_of(function, receiver)
+        if type_:
+            exact = [one for one in methods if one.self_type == type_]
+            if exact:
+                return _live(function, exact)
+            if type_ in self._workspace.trait_methods:
+                overriding = [one for one in methods if one.trait == type_ and one.has_body]
+                return _live(function, overriding if len(overriding) <= _MANY else [])
+            if len(type_) > 1:
+                return []
+        if call.name in STANDARD_METHODS:
+            return []
+        arity = len(self.arguments(function, call))
+        fitting = [one for one in methods if one.has_body and _arity(one) == arity and not one.is_test_code]
+        return _live(function, fitting) if len({one.self_type for one in fitting}) <= _MANY else []
+
+    def arguments(self, function: Fn, call: Call) -> list[str]:
+        """Return the argument texts of a call."""
+        return split_list(function.unit.text(call.arguments_start + 1, call.end - 1))
+
+    def type_of(self, function: Fn, receiver: str) -> str:
+        """Return the bare type name of a receiver where it can be told, else an empty text."""
+        receiver = receiver.strip().lstrip("&*").removeprefix("mut ").strip("() ")
+        if receiver == "self":
+            return function.self_type
+        field = re.match(r"^(self|\w+)\.(\w+)$", receiver)
+        if field is not None:
+            owner = function.self_type if field[1] == "self" else self.types(function).get(field[1], "")
+            declared = self._workspace.struct_fields.get(owner, {}).get(field[2], "")
+            return _unwrapped(declared)
+        if receiver.isidentifier():
+            return self.types(function).get(receiver, "")
+        return ""
+
+    def types(self, function: Fn) -> dict[str, str]:
+        """Return the bare types of a function's parameters and of locals that say theirs."""
+        found = self._types.get(function.index)
+        if found is None:
+            found = {
+                parameter.name: _unwrapped(parameter.type)
+                for parameter in function.facts.parameters
+                if parameter.name != "self"
+            }
+            for let in function.facts.lets:
+                name, type_ = self._let_type(function, let)
+                if name and type_ and name not in found:
+                    found[name] = type_
+            self._types[function.index] = found
+        return found
+
+    def _let_type(self, function: Fn, let: Let) -> tuple[str, str]:
+        unit = function.unit
+        name = _IDENTIFIER.match(unit.text(let.pattern_start, let.pattern_end))
+        if name is None:
+            return "", ""
+        if let.value_start:
+            annotation = unit.text(let.pattern_end, let.value_start).rstrip("= \n")
+            if annotation.startswith(":"):
+                return name[1], _unwrapped(annotation[1:])
+            built = _CONSTRUCTOR.match(unit.text(let.value_start, min(let.value_end, let.value_start + 120)))
+            if built is not None and built[2] not in ("Ok", "Some", "Err", "Arc", "Box", "Rc"):
+                return name[1], function.self_type if built[2] == "Self" else built[2]
+        return "", ""
+
+    def uses(self, unit: Unit) -> dict[str, tuple[str, ...]]:
+        """Return what each imported name of a file stands for, as path."""
+        found = self._uses.get(unit.path)
+        if found is None:
+            found = {}
+            for use in unit.facts.uses:
+                for name, path in _expand(use.argument, ()):
+                    found[name] = path
+            self._uses[unit.path] = found
+        return found
+
+
+def _arity(function: Fn) -> int:
+    return sum(parameter.name != "self" for parameter in function.facts.parameters)
+
+
+def _live(function: Fn, candidates: list[Fn]) -> list[Fn]:
+    """Of cfg twins keep those that are compiled where the caller is: that need no feature off."""
+    if len(candidates) < 2:
+        return candidates
+    if function.is_product_code:
+        product = [one for one in candidates if not one.is_test_code]
+        candidates = product or candidates
+    live = [one for one in candidates if not any(cfg.excludes("feature") for cfg in one.cfgs)]
+    return live or candidates
+
+
+def _unwrapped(type_: str) -> str:
+    """Return the bare type inside smart pointers, options and references."""
+    current = type_.strip()
+    while True:
+        bare = base_type(current)
+        inner = re.search(rf"\b{re.escape(bare)}\s*<(.*)>", current) if bare else None
+        if (
+            bare in ("Arc", "Box", "Rc", "Option", "RefCell", "Mutex", "RwLock", "Result")
+            and inner is not None
+        ):
+            current = split_list(inner[1])[0] if split_list(inner[1]) else ""
+            continue
+        return bare
+
+
+def _expand(argument: str, prefix: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
+    """Expand a use tree to (name, path) pairs; globs are left out."""
+    argument = argument.strip()
+    brace = argument.find("{")
+    if brace >= 0:
+        head = tuple(part for part in argument[:brace].strip().strip(":").split("::") if part)
+        inner = argument[brace + 1 : argument.rfind("}")]
+        return [pair for part in split_list(inner) for pair in _expand(part, (*prefix, *head))]
+    path_text, _, alias = argument.partition(" as ")
+    path = (*prefix, *(part.strip() for part in path_text.split("::") if part.strip()))
+    if not path or path[-1] == "*":
+        return []
+    if path[-1] == "self":
+        path = path[:-1]
+    return [(alias.strip() or path[-1], path)] if path else []

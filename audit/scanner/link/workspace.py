@@ -1,0 +1,144 @@
+"""The linked workspace: packages, module tree, functions and their names."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from posixpath import dirname, normpath
+
+from audit.scanner.extract.facts import Scope, ScopeKind
+from audit.scanner.link.cargo import Package
+from audit.scanner.link.cfg import cfgs_of
+from audit.scanner.link.unit import Fn, Unit, base_type
+
+_PATH_ATTRIBUTE = re.compile(r'#\[\s*path\s*=\s*"([^"]+)"')
+_FIELD = re.compile(r"(?:^|[{,(\s])(?:pub(?:\([^)]*\))?\s+)?(\w+)\s*:\s*([^,{}]+)")
+_ROOT_NAMES = ("lib.rs", "main.rs", "mod.rs")
+
+
+class Workspace:
+    """All files of the tree, linked."""
+
+    def __init__(self, units: Iterable[Unit], packages: tuple[Package, ...]) -> None:
+        self.units = {unit.path: unit for unit in sorted(units, key=lambda unit: unit.path)}
+        self.packages = packages
+        self._assign_packages()
+        self._walk_module_trees()
+        self.functions: list[Fn] = []
+        self.by_name: dict[str, list[Fn]] = defaultdict(list)
+        for unit in self.units.values():
+            for facts in unit.facts.functions:
+                function = Fn(unit, facts, len(self.functions))
+                self.functions.append(function)
+                self.by_name[function.name].append(function)
+
+    def _assign_packages(self) -> None:
+        by_folder = {package.folder: package for package in self.packages}
+        for unit in self.units.values():
+            folder = dirname(unit.path)
+            while folder not in by_folder and folder:
+                folder = dirname(folder)
+            unit.package = by_folder.get(folder)
+            if unit.package is not None:
+                unit.target_kind = unit.package.target_kind(unit.path)
+
+    def _walk_module_trees(self) -> None:
+        for package in self.packages:
+            for path in package.targets:
+                self._walk(path, (), is_root=True)
+        for unit in self.units.values():
+            if not unit.is_in_module_tree:
+                kind = unit.target_kind
+                if kind in ("test", "example", "bench") and unit.package is not None:
+                    self._walk(unit.path, (), is_root=True)
+                elif not unit.module:
+                    unit.module = _module_by_path(unit)
+
+    def _walk(self, path: str, module: tuple[str, ...], *, is_root: bool) -> None:
+        unit = self.units.get(path)
+        if unit is None or unit.is_in_module_tree:
+            return
+        unit.module = module
+        unit.is_in_module_tree = True
+        name = path.rpartition("/")[2]
+        folder = dirname(path)
+        own = folder if is_root or name in _ROOT_NAMES else f"{folder}/{name[:-3]}"
+        for scope in unit.facts.scopes:
+            if scope.kind != ScopeKind.MODULE or scope.body_end:
+                continue
+            inline = _enclosing_modules(unit, scope)
+            for candidate in _candidates(scope, folder, own, inline):
+                child = self.units.get(candidate)
+                if child is not None and not child.is_in_module_tree:
+                    child.module_cfgs = unit.cfgs + cfgs_of(scope.attributes)
+                    for outer in _enclosing_scopes(unit, scope):
+                        child.module_cfgs += cfgs_of(outer.attributes)
+                    child.target_kind = unit.target_kind
+                    self._walk(candidate, (*module, *inline, scope.name), is_root=False)
+                    break
+
+    @cached_property
+    def struct_fields(self) -> Mapping[str, Mapping[str, str]]:
+        """The base types of the fields of every struct, by the struct's bare name."""
+        found: dict[str, dict[str, str]] = {}
+        for unit in self.units.values():
+            for item in unit.facts.items:
+                if item.kind == "struct":
+                    text = unit.text(item.start, item.end)
+                    body = text[text.find("{") :] if "{" in text else ""
+                    found.setdefault(item.name, {}).update(
+                        (name, type_.strip()) for name, type_ in _FIELD.findall(body)
+                    )
+        return found
+
+    @cached_property
+    def trait_methods(self) -> Mapping[str, list[Fn]]:
+        """The functions of traits and trait implementations, by trait."""
+        found: dict[str, list[Fn]] = defaultdict(list)
+        for function in self.functions:
+            if function.trait:
+                found[function.trait].append(function)
+        return found
+
+    @cached_property
+    def implementors(self) -> Mapping[str, frozenset[str]]:
+        """The types that implement each trait, by bare names."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for unit in self.units.values():
+            for scope in unit.facts.scopes:
+                if scope.kind == ScopeKind.IMPL and scope.trait:
+                    found[base_type(scope.trait)].add(base_type(scope.name))
+        return {trait: frozenset(types) for trait, types in found.items()}
+
+
+def _candidates(scope: Scope, folder: str, own: str, inline: tuple[str, ...]) -> list[str]:
+    for attribute in scope.attributes:
+        explicit = _PATH_ATTRIBUTE.match(attribute)
+        if explicit is not None:
+            return [normpath("/".join(part for part in (folder, explicit[1]) if part))]
+    base = "/".join(part for part in (own, *inline, scope.name) if part)
+    return [f"{base}.rs", f"{base}/mod.rs"]
+
+
+def _enclosing_scopes(unit: Unit, scope: Scope) -> list[Scope]:
+    found = []
+    index = scope.parent
+    while index >= 0:
+        outer = unit.facts.scopes[index]
+        found.append(outer)
+        index = outer.parent
+    return found
+
+
+def _enclosing_modules(unit: Unit, scope: Scope) -> tuple[str, ...]:
+    return tuple(outer.name for outer in reversed(_enclosing_scopes(unit, scope)))
+
+
+def _module_by_path(unit: Unit) -> tuple[str, ...]:
+    inside = unit.path
+    if unit.package is not None and unit.package.folder:
+        inside = inside[len(unit.package.folder) + 1 :]
+    parts = inside.removeprefix("src/").removesuffix(".rs").split("/")
+    return tuple(part for part in parts if part not in ("mod", "lib", "main"))

@@ -1,0 +1,243 @@
+"""The pipeline: read, extract, link, judge."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import metadata
+from multiprocessing import get_context
+
+from audit.rules.base import Rule
+from audit.scanner.cache import FactsCache
+from audit.scanner.extract import extract
+from audit.scanner.extract.facts import FileFacts
+from audit.scanner.judge import Judgement, judge
+from audit.scanner.link.cargo import parse_packages
+from audit.scanner.link.resolve import Resolver
+from audit.scanner.link.summaries import Summaries
+from audit.scanner.link.unit import Unit
+from audit.scanner.link.workspace import Workspace
+from audit.scanner.profile import Profile
+from audit.scanner.report import CrateInfo, FileStatus, ManifestEntry, Progress, ScanReport
+from audit.scanner.source.base import Content, ReadFailure, Source, SourceFile
+
+_BATCH_BYTES = 400_000
+
+ProgressCallback = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What came of a file of the tree."""
+
+    file: SourceFile
+    content: Content | ReadFailure
+
+
+def scan(
+    source: Source,
+    *,
+    profile: Profile,
+    rules: Sequence[Rule],
+    jobs: int = 1,
+    cache: FactsCache | None = None,
+    progress: ProgressCallback | None = None,
+) -> ScanReport:
+    """Scan a tree. Files that can't be read or parsed are in the manifest; the scan goes on without them."""
+    started = time.monotonic()
+    report = progress or _ignore
+    with _without_collections():
+        reads = _read_all(source, report)
+        rust = {
+            read.file.path: read.content
+            for read in reads
+            if read.file.path.endswith(".rs") and isinstance(read.content, Content)
+        }
+        facts = _extract_all(rust, jobs, cache, report)
+        report(Progress("link", 0, 1))
+        workspace, bad_manifests = _link(reads, rust, facts)
+        judgement = Judgement(workspace, Summaries(workspace, Resolver(workspace), profile), profile)
+        report(Progress("link", 1, 1))
+        report(Progress("judge", 0, len(rules)))
+        results, runs = judge(judgement, rules)
+        report(Progress("judge", len(rules), len(rules)))
+    return ScanReport(
+        scanner_version=scanner_version(),
+        profile_name=profile.name,
+        profile_hash=profile.digest,
+        ptxas_version="",
+        source=source.info,
+        crates=tuple(
+            CrateInfo(package.name, package.folder, package.is_workspace_member)
+            for package in workspace.packages
+        ),
+        manifest=_manifest(reads, facts, workspace, bad_manifests),
+        rule_runs=runs,
+        results=results,
+        duration_seconds=time.monotonic() - started,
+    )
+
+
+def scanner_version() -> str:
+    """Return the version of the scanner: that of the package."""
+    try:
+        return metadata.version("ferroaudit")
+    except metadata.PackageNotFoundError:
+        return "0.1.0"
+
+
+def _ignore(progress: Progress) -> None:
+    del progress
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Facts are millions of tuples without cycles: walking them again and again is a third of a scan."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _read_all(source: Source, report: ProgressCallback) -> list[_Read]:
+    entries = [entry for entry in source.entries() if entry.path.endswith((".rs", "Cargo.toml"))]
+    found = [_Read(entry, ReadFailure(entry.skip_reason)) for entry in entries if entry.skip_reason]
+    wanted = [entry for entry in entries if not entry.skip_reason]
+    for number, (file, content) in enumerate(source.read(wanted), 1):
+        found.append(_Read(file, content))
+        if number % 50 == 0 or number == len(wanted):
+            report(Progress("read", number, len(wanted)))
+    return sorted(found, key=lambda read: read.file.path)
+
+
+def _extract_all(
+    contents: Mapping[str, Content], jobs: int, cache: FactsCache | None, report: ProgressCallback
+) -> dict[str, FileFacts | str]:
+    """Return facts by path, or the reason why a file has none."""
+    facts: dict[str, FileFacts | str] = {}
+    pending: list[str] = []
+    for path, content in contents.items():
+        reason = _refused(content.data)
+        known = cache.get(content.blob_id) if cache is not None and not reason else None
+        if reason:
+            facts[path] = reason
+        elif known is not None:
+            facts[path] = known
+        else:
+            pending.append(path)
+    # Big files first, so that no process is left with one at the end.
+    pending.sort(key=lambda path: -len(contents[path].data))
+    for path, one in _extracted(pending, contents, jobs):
+        facts[path] = one
+        if cache is not None:
+            cache.put(contents[path].blob_id, one)
+        if len(facts) % 25 == 0 or len(facts) == len(contents):
+            report(Progress("extract", len(facts), len(contents)))
+    return facts
+
+
+def _extracted(
+    paths: Sequence[str], contents: Mapping[str, Content], jobs: int
+) -> Iterator[tuple[str, FileFacts]]:
+    if jobs < 2 or len(paths) < 2:
+        for path in paths:
+            yield path, extract(contents[path].data)
+        return
+    # Processes, not threads: the parser holds the interpreter's lock.
+    with ProcessPoolExecutor(jobs, mp_context=get_context("forkserver")) as pool:
+        batches = _batches(paths, contents)
+        answers = pool.map(_extract_batch, [[contents[path].data for path in batch] for batch in batches])
+        for batch, found in zip(batches, answers, strict=True):
+            yield from zip(batch, found, strict=True)
+
+
+def _batches(paths: Sequence[str], contents: Mapping[str, Content]) -> list[list[str]]:
+    batches: list[list[str]] = []
+    size = _BATCH_BYTES
+    for path in paths:
+        length = len(contents[path].data)
+        if size + length > _BATCH_BYTES:
+            batches.append([])
+            size = 0
+        batches[-1].append(path)
+        size += length
+    return batches
+
+
+def _extract_batch(batch: list[bytes]) -> list[FileFacts]:
+    gc.disable()
+    return [extract(data) for data in batch]
+
+
+def _refused(data: bytes) -> str:
+    if b"\0" in data:
+        return "holds NUL bytes: not a text file"
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return f"not UTF-8 at byte {error.start}"
+    return ""
+
+
+def _link(
+    reads: Sequence[_Read], contents: Mapping[str, Content], facts: Mapping[str, FileFacts | str]
+) -> tuple[Workspace, dict[str, str]]:
+    manifests = {
+        read.file.path: read.content.data
+        for read in reads
+        if read.file.path.endswith("Cargo.toml") and isinstance(read.content, Content)
+    }
+    packages, bad = parse_packages(manifests)
+    units = [
+        Unit(path, contents[path].blob_id, contents[path].data, one)
+        for path, one in facts.items()
+        if not isinstance(one, str)
+    ]
+    return Workspace(units, packages), bad
+
+
+def _manifest(
+    reads: Sequence[_Read],
+    facts: Mapping[str, FileFacts | str],
+    workspace: Workspace,
+    bad_manifests: Mapping[str, str],
+) -> tuple[ManifestEntry, ...]:
+    return tuple(_entry(read, facts, workspace, bad_manifests) for read in reads)
+
+
+def _entry(
+    read: _Read,
+    facts: Mapping[str, FileFacts | str],
+    workspace: Workspace,
+    bad_manifests: Mapping[str, str],
+) -> ManifestEntry:
+    path, content = read.file.path, read.content
+    if isinstance(content, ReadFailure):
+        if read.file.skip_reason:
+            status = FileStatus.SKIPPED
+        else:
+            status = FileStatus.MISSING if content.is_missing else FileStatus.FAILED
+        return ManifestEntry(path, read.file.blob_id, status, content.reason, read.file.size_bytes)
+    size = len(content.data)
+    if path in bad_manifests:
+        return ManifestEntry(path, content.blob_id, FileStatus.FAILED, bad_manifests[path], size)
+    one = facts.get(path)
+    if one is None:
+        return ManifestEntry(path, content.blob_id, FileStatus.SCANNED, "", size, content.data.count(b"\n"))
+    if isinstance(one, str):
+        return ManifestEntry(path, content.blob_id, FileStatus.FAILED, one, size)
+    if one.errors:
+        unit = workspace.units[path]
+        lines = sorted({unit.line(start) for start, _ in one.errors})
+        shown = ", ".join(map(str, lines[:5]))
+        return ManifestEntry(
+            path, content.blob_id, FileStatus.PARTIAL, f"does not parse at line {shown}", size, one.line_count
+        )
+    return ManifestEntry(path, content.blob_id, FileStatus.SCANNED, "", size, one.line_count)

@@ -1,0 +1,238 @@
+"""The vocabulary of a family of projects, as data: what its names mean."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from audit.scanner.errors import ScanError
+
+DEFAULT_PROFILE = "ferrotorch"
+
+
+class ProfileError(ScanError):
+    """A profile that can't be used: the message names file, key and reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceWords:
+    """How code asks where data is."""
+
+    predicates: tuple[str, ...]
+    host_predicates: tuple[str, ...]
+    variants: tuple[str, ...]
+    host_variants: tuple[str, ...]
+    tensor_types: tuple[str, ...]
+    buffer_types: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TransferWords:
+    """How data crosses between host and device, and how host data comes to be."""
+
+    download_methods: tuple[str, ...]
+    download_functions: tuple[str, ...]
+    upload_methods: tuple[str, ...]
+    upload_functions: tuple[str, ...]
+    transfer_apis: tuple[str, ...]
+    refusing_accessors: tuple[str, ...]
+    host_constructors: tuple[str, ...]
+    host_types: tuple[str, ...]
+    host_name_patterns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchWords:
+    """How work gets onto the device."""
+
+    calls: tuple[str, ...]
+    call_patterns: tuple[str, ...]
+    compile_calls: tuple[str, ...]
+    backend_accessors: tuple[str, ...]
+    backend_traits: tuple[str, ...]
+    handle_constructors: tuple[str, ...]
+    kernel_attributes: tuple[str, ...]
+    library_families: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GateWords:
+    """How a user opts in to a fallback. `strict_environment` are variables that switch fallbacks off."""
+
+    environment_patterns: tuple[str, ...]
+    functions: tuple[str, ...] = ()
+    strict_environment: tuple[str, ...] = ()
+    warning_macros: tuple[str, ...] = ("warn",)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorWords:
+    """Which errors say what failed, and which are text in a catch-all."""
+
+    structured: tuple[str, ...]
+    stringly: tuple[str, ...]
+    unsupported_texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GpuWords:
+    """What is named or located as GPU code."""
+
+    crates: tuple[str, ...]
+    core_crates: tuple[str, ...]
+    paths: tuple[str, ...]
+    function_patterns: tuple[str, ...]
+    features: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AutogradWords:
+    """What computes gradients."""
+
+    traits: tuple[str, ...]
+    methods: tuple[str, ...]
+    function_patterns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TestWords:
+    """How a test gets hold of a device."""
+
+    constructors: tuple[str, ...]
+    probe_patterns: tuple[str, ...]
+    environment_patterns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SetupWords:
+    """Code that runs once or exports data: host work is what it is for."""
+
+    function_patterns: tuple[str, ...]
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A validated profile. `digest` is the SHA-256 of its text: two scans compare only under one digest."""
+
+    name: str
+    digest: str
+    device: DeviceWords
+    transfer: TransferWords
+    launch: LaunchWords
+    gate: GateWords
+    errors: ErrorWords
+    gpu: GpuWords
+    autograd: AutogradWords
+    tests: TestWords
+    setup: SetupWords
+    ptx_targets: tuple[str, ...] = field(default=())
+
+    @cached_property
+    def downloads(self) -> frozenset[str]:
+        """All names that copy device data to the host."""
+        return frozenset(self.transfer.download_methods + self.transfer.download_functions)
+
+    @cached_property
+    def uploads(self) -> frozenset[str]:
+        """All names that copy host data to the device."""
+        return frozenset(self.transfer.upload_methods + self.transfer.upload_functions)
+
+    @cached_property
+    def launches(self) -> frozenset[str]:
+        """All names that launch device work by themselves."""
+        return frozenset(self.launch.calls)
+
+
+_SECTIONS: dict[str, type[Any]] = {
+    "device": DeviceWords,
+    "transfer": TransferWords,
+    "launch": LaunchWords,
+    "gate": GateWords,
+    "errors": ErrorWords,
+    "gpu": GpuWords,
+    "autograd": AutogradWords,
+    "tests": TestWords,
+    "setup": SetupWords,
+}
+
+
+def any_pattern(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """Compile patterns into one that matches where any of them does (nowhere, when there is none)."""
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns) or r"(?!)")
+
+
+def load_profile(source: str | Path = DEFAULT_PROFILE) -> Profile:
+    """Load a profile by name, or from a file."""
+    if isinstance(source, Path) or source.endswith(".toml"):
+        path = Path(source)
+        try:
+            text = path.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ProfileError(f"{path}: cannot read the profile: {error}") from error
+        return parse_profile(text, str(path))
+    resource = files("audit.scanner").joinpath("profiles", f"{source}.toml")
+    if not resource.is_file():
+        raise ProfileError(f"no profile is named `{source}`; there are {', '.join(profile_names())}")
+    return parse_profile(resource.read_text("utf-8"), f"{source}.toml")
+
+
+def profile_names() -> tuple[str, ...]:
+    """List the profiles that come with the scanner."""
+    folder = files("audit.scanner").joinpath("profiles")
+    names = (entry.name for entry in folder.iterdir())
+    return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
+
+
+def parse_profile(text: str, origin: str) -> Profile:
+    """Parse and validate a profile's text; `origin` names it in error messages."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ProfileError(f"{origin}: not TOML: {error}") from error
+    unknown = set(document) - set(_SECTIONS) - {"name", "ptx_targets"}
+    if unknown:
+        raise ProfileError(f"{origin}: `{min(unknown)}` is no key of a profile")
+    name = document.get("name")
+    if not isinstance(name, str) or not name:
+        raise ProfileError(f"{origin}: `name` must be a text")
+    sections: dict[str, Any] = {
+        key: _section(section, document.get(key), key, origin) for key, section in _SECTIONS.items()
+    }
+    targets = _words(document.get("ptx_targets", []), "ptx_targets", origin)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return Profile(name=name, digest=digest, ptx_targets=targets, **sections)
+
+
+def _section(section: type[Any], table: object, key: str, origin: str) -> object:
+    if not isinstance(table, dict):
+        raise ProfileError(f"{origin}: the table `[{key}]` is missing")
+    known = {entry.name: entry for entry in fields(section)}
+    for word in table:
+        if word not in known:
+            raise ProfileError(f"{origin}: `{key}.{word}` is no key of a profile")
+    values = {}
+    for word, entry in known.items():
+        if word in table:
+            values[word] = _words(table[word], f"{key}.{word}", origin)
+        elif entry.default is MISSING:
+            raise ProfileError(f"{origin}: `{key}.{word}` is missing")
+    return section(**values)
+
+
+def _words(value: object, key: str, origin: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(entry, str) and entry for entry in value):
+        raise ProfileError(f"{origin}: `{key}` must be a list of texts")
+    if key.endswith("patterns"):
+        for pattern in value:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ProfileError(f"{origin}: `{key}`: `{pattern}` is no pattern: {error}") from error
+    return tuple(value)
