@@ -25,6 +25,8 @@ DATABASE = "ferroaudit"
 START_ATTEMPTS = 8
 FAST_SHUTDOWN = signal.SIGINT
 IMMEDIATE_SHUTDOWN = signal.SIGQUIT
+# What a server that was killed leaves for a moment, its last children among it; and a port taken meanwhile.
+PASSES_BY_WAITING = ("lock file", "shared memory", "could not bind", "could not create any TCP/IP sockets")
 # For throw-away clusters: a test database need not survive a power cut.
 UNSAFE_BUT_FAST = ("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
 
@@ -87,7 +89,8 @@ class Postgres:
                 self._create_database()
                 return
             self.stop()
-            # A killed server's last children hold its shared memory for a moment.
+            if not any(word in tail(self.log) for word in PASSES_BY_WAITING):
+                break
             time.sleep(0.25 * (attempt + 1))
         raise SupervisorError(
             f"PostgreSQL does not start in `{self.data}`. The end of its log, `{self.log}`:\n{tail(self.log)}"
