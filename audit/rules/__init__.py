@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from audit.rules.autograd_cpu_detour import AutogradCpuDetour
 from audit.rules.base import Rule
 from audit.rules.deferred_kernel import DeferredKernel
 from audit.rules.disabled_gpu_test import DisabledGpuTest
+from audit.rules.dispatch_only_dispatch import DispatchOnlyDispatch
+from audit.rules.fake_gpu_function import FakeGpuFunction
 from audit.rules.host_readback import HostReadback
 from audit.rules.reference_punt import ReferencePunt
+from audit.rules.shape_bypass import ShapeBypass
 from audit.rules.silent_fallback import SilentFallback
 
 RULES: tuple[Rule, ...] = (
     SilentFallback(),
+    FakeGpuFunction(),
     DeferredKernel(),
     ReferencePunt(),
+    DispatchOnlyDispatch(),
+    AutogradCpuDetour(),
     HostReadback(),
     DisabledGpuTest(),
+    ShapeBypass(),
 )

@@ -20,8 +20,8 @@ class DeferredKernel(Rule):
     Checks for GPU paths that put the work off: `todo!()`, `unimplemented!()`, `panic!("not yet ..")`.
 
     ## Why is this bad?
-    The operator is there, is exported, and aborts the process when it is called. PyTorch raises an error that
-    the caller can catch.
+    The operator is there, is exported, and aborts the process when it is called. PyTorch raises an error
+    that the caller can catch.
 
     ## Use instead
     Write the kernel, or return a structured error.

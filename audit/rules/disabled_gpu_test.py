@@ -13,15 +13,16 @@ from audit.scanner.report import Level
 class DisabledGpuTest(Rule):
     """
     ## What it does
-    Checks for GPU tests that pass without a GPU: ignored, left early when no device is
-    found, or compiled out.
+    Checks for GPU tests that pass without a GPU: ignored, left early when no device is found, or compiled
+    out.
 
     ## Why is this bad?
-    A test that returns early is green on a machine where the GPU path is broken, or where there is none. It
-    then tests nothing, and says that all is well.
+    A test that returns early is green on a machine where the GPU path is broken, or where there is none.
+    It then tests nothing, and says that all is well.
 
     ## Use instead
-    Let device creation fail the test (`expect("CUDA device")`), and gate the test on the crate's GPU feature.
+    Let device creation fail the test (`expect("CUDA device")`), and gate the test on the crate's GPU
+    feature.
 
     ## Known problems
     A skip that is decided in a macro of another crate is not seen.

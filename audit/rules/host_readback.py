@@ -6,22 +6,24 @@ from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
 from audit.scanner.judge import Candidate, Judgement
+from audit.scanner.link.paths import Use
 from audit.scanner.report import Level
 
 
 class HostReadback(Rule):
     """
     ## What it does
-    Checks for operations that do launch on the device, and then take their data through host memory on every
-    call: partial results that are summed on the host, results that are downloaded only to be wrapped again.
+    Checks for operations that do launch on the device, and then take their data through host memory on
+    every call: partial results that are summed on the host, results that are downloaded only to be
+    wrapped again.
 
     ## Why is this bad?
     Each read waits for the device and copies over the bus. PyTorch keeps data where it is: a reduction's
     second pass is a kernel too, and attaching a gradient node never copies.
 
     ## Use instead
-    Finish on the device, and hand the device storage on. Where only a length, a shape or a device is asked,
-    ask the tensor for it.
+    Finish on the device, and hand the device storage on. Where only a length, a shape or a device is
+    asked, ask the tensor for it.
 
     ## Known problems
     A read of a status word of one element looks like a read of data.
@@ -72,6 +74,8 @@ class HostReadback(Rule):
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield the host paths that a launch precedes."""
         for path in judgement.paths.all:
-            if path.launch is not None:
+            if path.use is not Use.COMPUTED:
+                yield judgement.host_path_candidate(path, f"{path.use}-on-host")
+            elif path.launch is not None:
                 form = "readback-and-upload" if path.upload is not None else "readback"
                 yield judgement.host_path_candidate(path, form)

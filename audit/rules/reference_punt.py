@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
 from audit.scanner.judge import Candidate, Judgement
-from audit.scanner.link.paths import Trigger
+from audit.scanner.link.paths import Trigger, Use
 from audit.scanner.report import Level
 
 
@@ -17,12 +17,13 @@ class ReferencePunt(Rule):
     accessor that downloads, compute in a loop, and return a host tensor or upload the result again.
 
     ## Why is this bad?
-    In PyTorch an operator without a CUDA kernel raises `NotImplementedError`. Here the caller's model leaves
-    the device in the middle, and nothing says so.
+    In PyTorch an operator without a CUDA kernel raises `NotImplementedError`. Here the caller's model
+    leaves the device in the middle, and nothing says so.
 
     ## Use instead
-    Write the operator with operators that dispatch by device, or a kernel; until then refuse device tensors
-    with a structured error (`FerrotorchError::NotImplementedOnCuda { op }`), before the first read.
+    Write the operator with operators that dispatch by device, or a kernel; until then refuse device
+    tensors with a structured error (`FerrotorchError::NotImplementedOnCuda { op }`), before the first
+    read.
 
     ## Known problems
     An operator that reads through a trait object is not seen.
@@ -109,6 +110,11 @@ class ReferencePunt(Rule):
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield the host paths of functions that never reach the device."""
         for path in judgement.paths.all:
-            if path.trigger is Trigger.NONE and not path.launches_elsewhere and path.launch is None:
+            if (
+                path.trigger is Trigger.NONE
+                and path.use is Use.COMPUTED
+                and path.launch is None
+                and not path.has_device_path
+            ):
                 form = "host-body" if path.upload is None else "host-body-and-upload"
                 yield judgement.host_path_candidate(path, form)

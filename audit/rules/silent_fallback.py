@@ -17,8 +17,9 @@ class SilentFallback(Rule):
     compiled or launched, or when a device path was tried and did not yield.
 
     ## Why is this bad?
-    PyTorch raises `RuntimeError` when an operator has no CUDA kernel. A fallback that nobody asked for keeps
-    the program running, many times slower, and hides that the kernel never worked. In the tests it passes.
+    PyTorch raises `RuntimeError` when an operator has no CUDA kernel. A fallback that nobody asked for
+    keeps the program running, many times slower, and hides that the kernel never worked. In the tests it
+    passes.
 
     ## Use instead
     Return a structured error that names the kernel (`GpuError::PtxCompileFailed { kernel }`), or gate the
@@ -119,5 +120,5 @@ class SilentFallback(Rule):
         for path in judgement.paths.all:
             if path.trigger is Trigger.FAILURE:
                 yield judgement.host_path_candidate(path, "failed-attempt")
-            elif path.trigger is Trigger.NONE and path.launches_elsewhere and path.launch is None:
+            elif path.trigger is Trigger.NONE and path.has_device_path and path.launch is None:
                 yield judgement.host_path_candidate(path, "default-host-path")

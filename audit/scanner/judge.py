@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +14,7 @@ from audit.scanner.link.paths import HostPath, HostPaths
 from audit.scanner.link.summaries import Summaries
 from audit.scanner.link.unit import Fn, Unit
 from audit.scanner.link.workspace import Workspace
-from audit.scanner.profile import Profile
+from audit.scanner.profile import Profile, any_pattern
 from audit.scanner.report import EvidenceStep, Level, Result, RuleRun, RuleStatus
 
 # Of two rules that see the same cause, the first one here reports it.
@@ -106,6 +107,16 @@ class Judgement:
         package = function.unit.package
         return package is not None and package.name in self.profile.gpu.crates
 
+    def promises_device(self, function: Fn) -> bool:
+        """Say whether a function is named or located as GPU code, and never reaches the device."""
+        if function.index in self.summaries.launching:
+            return False
+        return self.is_gpu_located(function) or bool(self._gpu_name.search(function.name))
+
+    @cached_property
+    def _gpu_name(self) -> re.Pattern[str]:
+        return any_pattern(self.profile.gpu.function_patterns)
+
     def host_path_candidate(self, path: HostPath, form: str, message: str = "") -> Candidate:
         """Make a candidate of a host path, with its evidence."""
         first = path.reads[0]
@@ -138,8 +149,8 @@ class Judgement:
             steps.append(_call_step("effect", path.function, path.upload, "and the result is uploaded again"))
         return Candidate(
             unit=path.function.unit,
-            start=first.call.start,
-            end=first.call.end,
+            start=path.start,
+            end=path.end,
             function=path.function,
             form=form,
             message=message,

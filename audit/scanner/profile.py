@@ -30,6 +30,7 @@ class DeviceWords:
     host_variants: tuple[str, ...]
     tensor_types: tuple[str, ...]
     buffer_types: tuple[str, ...]
+    layout_patterns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,6 +103,10 @@ class Flow:
             found += self._behind(index, offset)
         return found
 
+    def entering(self, index: int) -> Test:
+        """Return the test that holds where a branch or let-else body begins."""
+        return self._entering(index, self._regions[index])[0]
+
     def _entering(self, index: int, region: Region) -> list[Test]:
         text = self.function.text
         subject = text(region.condition_start, region.condition_end)

@@ -19,8 +19,9 @@ from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
 
 _FAILURE_PATTERN = re.compile(r"^(?:Err\b|None\b|\w*(?:::\w+)*::?Err\b)")
-_SUCCESS_PATTERN = re.compile(r"^(?:Ok|Some|true)\b")
+_SUCCESS_PATTERN = re.compile(r"^\(*(?:Ok|Some|true)\b")
 _SWALLOWED = re.compile(r"\.(?:ok|is_ok|is_some|unwrap_or_default)\(\)")
+_WORD = r"(?<![\w.]){}\b"
 
 
 class Trigger(StrEnum):
@@ -32,27 +33,33 @@ class Trigger(StrEnum):
     NONE = "none"
 
 
+class Use(StrEnum):
+    """What becomes of the data that was read."""
+
+    COMPUTED = "computed"
+    REWRAPPED = "rewrapped"
+    MEASURED = "measured"
+
+
 class HostPath(NamedTuple):
     """Reads of one function that share a cause.
 
-    `trigger` and `test` say what sends control here: a failed attempt, a device branch that does not cover
-    the case, an explicit device branch, or nothing. `launch` is a launch that has run before on the same
-    path; `launches_elsewhere` tells that the function reaches the device on another path.
+    `trigger` and `test` say what sends control here: a failed attempt, a device branch or layout test that
+    does not cover the case, an explicit device branch, or nothing. `launch` is the device work whose output
+    is read; `has_device_path` tells that the function reaches the device on another path. `start:end` is
+    where the path is reported.
     """
 
     function: Fn
     reads: tuple[Read, ...]
-    region: int
     trigger: Trigger
     test: Test | None
     launch: Call | None
     upload: Call | None
-    launches_elsewhere: bool
-
-    @property
-    def start(self) -> int:
-        """Where the path is reported: its first read."""
-        return self.reads[0].call.start
+    use: Use
+    has_device_path: bool
+    start: int
+    end: int
 
     @property
     def cause(self) -> tuple[str, int, int]:
@@ -67,6 +74,7 @@ class HostPaths:
         self._summaries = summaries
         profile = summaries.profile
         self._backward_name = any_pattern(profile.autograd.function_patterns)
+        self._layout = any_pattern(profile.device.layout_patterns)
 
     @cached_property
     def all(self) -> tuple[HostPath, ...]:
@@ -78,22 +86,20 @@ class HostPaths:
         if self._summaries.is_host_helper(function):
             return
         open_reads = [read for read in self._summaries.reads[index] if not read.pardon]
-        for region, reads in self._grouped(function, open_reads):
-            yield self._path(function, region, reads)
+        for reads in self._grouped(function, open_reads):
+            yield from self._paths(function, reads)
 
-    def _grouped(self, function: Fn, reads: list[Read]) -> list[tuple[int, list[Read]]]:
+    def _grouped(self, function: Fn, reads: list[Read]) -> list[list[Read]]:
         """Group reads by the branch they are in; a branch inside another one that reads belongs to it."""
         branches: dict[int, list[Read]] = {}
         for read in reads:
             branches.setdefault(self._branch(function, read.call.region), []).append(read)
         merged: dict[int, list[Read]] = {}
         for branch in sorted(branches):
-            outer = next(
-                (one for one in function.ancestors(branch)[1:] if self._branch(function, one) in merged), None
-            )
-            target = branch if outer is None else self._branch(function, outer)
+            around = [self._branch(function, one) for one in function.ancestors(branch)[1:]]
+            target = next((one for one in around if one in merged), branch)
             merged.setdefault(target, []).extend(branches[branch])
-        return [(branch, sorted(group, key=lambda read: read.call.start)) for branch, group in merged.items()]
+        return [sorted(group, key=lambda read: read.call.start) for group in merged.values()]
 
     def _branch(self, function: Fn, region: int) -> int:
         """Return the nearest region around that control reaches only under a condition."""
@@ -102,48 +108,65 @@ class HostPaths:
                 return index
         return 0
 
-    def _path(self, function: Fn, region: int, reads: list[Read]) -> HostPath:
-        flow = self._summaries.flow(function)
+    def _paths(self, function: Fn, reads: list[Read]) -> Iterator[HostPath]:
         first = reads[0].call
-        tests = flow.tests_at(first.start, first.region)
-        trigger, test = self._trigger(function, flow, tests)
         around = frozenset(function.ancestors(first.region))
-        launch = self._launch_before(function, first, around)
-        last = reads[-1].call
-        upload = next(
-            (
-                call
-                for call in function.facts.calls
-                if call.start > first.start
-                and call.name in self._summaries.profile.uploads
-                and call.start != last.start
-            ),
-            None,
-        )
-        elsewhere = any(
-            call.region not in around or call.start > last.end for call in self.launches(function)
-        )
-        return HostPath(function, tuple(reads), region, trigger, test, launch, upload, elsewhere)
+        common = {
+            "function": function,
+            "reads": tuple(reads),
+            "launch": self._launch_of(function, reads[0]),
+            "upload": self._upload_behind(function, reads),
+            "use": self._use(function, reads),
+            "has_device_path": self._has_device_path(function, first, around),
+        }
+        entries = self._entries(function, first)
+        for number, (trigger, test) in enumerate(entries):
+            start, end = first.start, first.end
+            if number and test is not None:
+                # The second way to the same read is reported at the test that opens it.
+                start = test.group
+                end = function.facts.regions[test.region].condition_end
+            yield HostPath(trigger=trigger, test=test, start=start, end=end, **common)  # type: ignore[arg-type]
 
-    def _trigger(self, function: Fn, flow: Flow, tests: list[Test]) -> tuple[Trigger, Test | None]:
-        limit: Test | None = None
-        device: Test | None = None
-        for test in tests:
-            if self.is_failed_attempt(function, flow, test):
-                return Trigger.FAILURE, test
-            if limit is None and self._is_limit(flow, test):
-                limit = test
-            if device is None and test.encloses and flow.place(test) is Place.DEVICE:
-                device = test
+    # -- what sends control here -------------------------------------------------------------------------
+
+    def _entries(self, function: Fn, read: Call) -> list[tuple[Trigger, Test | None]]:
+        """Return the ways to a read, most telling first."""
+        flow = self._summaries.flow(function)
+        tests = flow.tests_at(read.start, read.region)
+        enclosing = next(
+            (one for one in tests if one.encloses and self.is_failed_attempt(function, one)), None
+        )
+        if enclosing is not None:
+            return [(Trigger.FAILURE, enclosing)]
+        failure = self._last_failure(function, flow, read)
+        limit = self._limit(function, flow, read, tests)
+        found: list[tuple[Trigger, Test | None]] = []
+        if failure is not None:
+            found.append((Trigger.FAILURE, failure))
         if limit is not None:
-            return Trigger.LIMIT, limit
-        if device is not None:
-            return Trigger.DEVICE, device
-        return Trigger.NONE, None
+            found.append((Trigger.LIMIT, limit))
+        if not found:
+            device = next((one for one in tests if one.encloses and flow.place(one) is Place.DEVICE), None)
+            found.append((Trigger.NONE, None) if device is None else (Trigger.DEVICE, device))
+        return found
 
-    def is_failed_attempt(self, function: Fn, flow: Flow, test: Test) -> bool:
+    def _last_failure(self, function: Fn, flow: Flow, read: Call) -> Test | None:
+        """Return the last attempt before a read whose success leaves, so that its failure leads here."""
+        found = None
+        for index, region in enumerate(function.facts.regions):
+            if region.group_end > read.start or region.kind not in (RegionKind.THEN, RegionKind.ARM):
+                continue
+            if not flow.leaves(index):
+                continue
+            test = flow.entering(index)
+            if self.is_failed_attempt(function, test._replace(holds=not test.holds)):
+                found = test._replace(holds=not test.holds)
+        return found
+
+    def is_failed_attempt(self, function: Fn, test: Test) -> bool:
         """Say whether a test holds because something on the device did not work."""
-        subject, pattern, holds = self._read_test(flow, test)
+        subject, pattern, holds = _read_test(test)
         if not pattern:
             if not _SWALLOWED.search(subject) or holds:
                 return False
@@ -154,14 +177,6 @@ class HostPaths:
             return False
         return self.attempts(function, subject)
 
-    def _read_test(self, flow: Flow, test: Test) -> tuple[str, str, bool]:
-        subject, pattern, holds = test.subject.strip(), test.pattern, test.holds
-        if not pattern and subject.startswith("let "):
-            pattern, _, subject = subject[4:].partition("=")
-        if not pattern and subject.startswith("!"):
-            subject, holds = subject[1:], not holds
-        return subject.strip(), pattern, holds
-
     def attempts(self, function: Fn, expression: str, depth: int = 3) -> bool:
         """Say whether an expression puts work on the device or prepares it: launch, compile, backend call."""
         flow = self._summaries.flow(function)
@@ -169,31 +184,48 @@ class HostPaths:
         if bare.isidentifier() and depth:
             value = flow.value_of(bare)
             return bool(value) and self.attempts(function, value, depth - 1)
-        start = function.unit.data.find(
-            expression.encode(), function.facts.body_start, function.facts.body_end
-        )
+        text = expression.encode()
+        start = function.unit.data.find(text, function.facts.body_start, function.facts.body_end)
         if start < 0:
             return False
-        end = start + len(expression.encode())
         names = self._summaries.profile.launch.compile_calls
         return any(
             call.name in names or self.is_device_call(function, call)
             for call in function.facts.calls
-            if start <= call.start < end
+            if start <= call.start < start + len(text)
         )
 
-    def _is_limit(self, flow: Flow, test: Test) -> bool:
+    def _limit(self, function: Fn, flow: Flow, read: Call, tests: list[Test]) -> Test | None:
+        """Return the device or layout test that does not cover the case which is read here."""
+        for test in tests:
+            if self._is_device_limit(flow, test) or self._is_layout_limit(flow, test):
+                return test
+        for index, region in enumerate(function.facts.regions):
+            if region.kind == RegionKind.THEN and region.group_end <= read.start:
+                test = flow.entering(index)._replace(holds=False)
+                if self._is_device_limit(flow, test) and self._launches_in(
+                    function, region.start, region.end
+                ):
+                    return test
+        return None
+
+    def _is_device_limit(self, flow: Flow, test: Test) -> bool:
         """Say whether a test is a device test with further conditions, which failed."""
         if test.pattern or test.holds:
             return False
-        condition = flow.expand(test.subject)
-        mentions = self._summaries.tests.mentions_device(condition)
-        return (
-            mentions and flow.condition_place(test.subject, True) is Place.DEVICE and flow.place(test) is None
-        )
+        return flow.condition_place(test.subject, True) is Place.DEVICE and flow.place(test) is None
+
+    def _is_layout_limit(self, flow: Flow, test: Test) -> bool:
+        """Say whether a test asks for layout, rank or dtype, and leads here by its outcome alone."""
+        return not test.pattern and bool(self._layout.search(flow.expand(test.subject)))
+
+    # -- device work around ------------------------------------------------------------------------------
 
     def is_device_call(self, function: Fn, call: Call) -> bool:
         """Say whether a call puts work on the device, by itself or through its callee."""
+        profile = self._summaries.profile
+        if call.kind == CallKind.MACRO or call.name in profile.uploads or call.name in profile.downloads:
+            return False
         if self._summaries.is_launch(function, call):
             return True
         return any(
@@ -205,19 +237,106 @@ class HostPaths:
         """Return the calls of a function that put work on the device."""
         if function.index not in self._summaries.launching:
             return []
-        return [
+        return [call for call in function.facts.calls if self.is_device_call(function, call)]
+
+    def _launches_in(self, function: Fn, start: int, end: int) -> bool:
+        return any(start <= call.start < end for call in self.launches(function))
+
+    def _has_device_path(self, function: Fn, read: Call, around: frozenset[int]) -> bool:
+        """Say whether device work stands in a branch that excludes the read."""
+        flow = self._summaries.flow(function)
+        for call in self.launches(function):
+            branches = [one for one in function.ancestors(call.region) if one not in around]
+            if any(self._excludes(function, flow, branch, read) for branch in branches):
+                return True
+        return False
+
+    def _excludes(self, function: Fn, flow: Flow, branch: int, read: Call) -> bool:
+        region = function.facts.regions[branch]
+        if region.kind not in (RegionKind.THEN, RegionKind.ELSE, RegionKind.ARM):
+            return False
+        if region.group_start <= read.start < region.group_end:
+            return True
+        return region.group_end <= read.start and flow.leaves(branch)
+
+    def _launch_of(self, function: Fn, read: Read) -> Call | None:
+        """Return the device work before a read that the operand comes from."""
+        flow = self._summaries.flow(function)
+        root = re.match(r"[&*\s]*(?:mut\s+)?(\w+)", read.operand)
+        if root is None or root[1] == "self":
+            return None
+        word = re.compile(_WORD.format(re.escape(root[1])))
+        names = self._summaries.profile.launch.compile_calls
+        value = flow.value_of(root[1])
+        for call in self.launches(function):
+            if call.start >= read.call.start or call.name in names:
+                continue
+            text = function.text(call.start, call.end)
+            if (
+                text in value
+                or word.search(function.text(call.arguments_start, call.end))
+                or (call.name in self._summaries.profile.launches and word.search(text))
+            ):
+                return call
+        return None
+
+    def _upload_behind(self, function: Fn, reads: list[Read]) -> Call | None:
+        names = self._summaries.profile.uploads
+        starts = {read.call.start for read in reads}
+        return next(
+            (
+                call
+                for call in function.facts.calls
+                if call.start > reads[0].call.start and call.name in names and call.start not in starts
+            ),
+            None,
+        )
+
+    # -- what becomes of the data ------------------------------------------------------------------------
+
+    def _use(self, function: Fn, reads: list[Read]) -> Use:
+        uses = {self._use_of(function, read) for read in reads}
+        return uses.pop() if len(uses) == 1 else Use.COMPUTED
+
+    def _use_of(self, function: Fn, read: Read) -> Use:
+        if read.helper is not None and not self._summaries.operands.returns_host_data(read.helper):
+            return Use.COMPUTED
+        name = next(
+            (
+                function.text(let.pattern_start, let.pattern_end).removeprefix("mut ").strip()
+                for let in function.facts.lets
+                if let.value_start <= read.call.start < let.value_end
+                and function.text(read.call.end, let.value_end).strip(" ?\n") == ""
+            ),
+            "",
+        )
+        if not name.isidentifier():
+            return self._direct_use(function, read)
+        body = function.text(read.call.end, function.facts.body_end)
+        uses = [body[found.end() : found.end() + 8] for found in re.finditer(_WORD.format(name), body)]
+        if uses and all(following.startswith(".len()") for following in uses):
+            return Use.MEASURED
+        borrowed = re.search(rf"&(?:mut\s+)?{name}\b", body)
+        if uses and borrowed is None and all(re.match(r"\s*[,)]|\.len\(\)", following) for following in uses):
+            return Use.REWRAPPED
+        return Use.COMPUTED
+
+    def _direct_use(self, function: Fn, read: Read) -> Use:
+        """Judge data that no local is bound to: an argument of a constructor is wrapped, nothing else is."""
+        following = function.text(read.call.end, read.call.end + 12).lstrip("? \n")
+        if following.startswith(".len()"):
+            return Use.MEASURED
+        if not following.startswith((",", ")")):
+            return Use.COMPUTED
+        wrapping = self._summaries.profile.uploads | frozenset(
+            self._summaries.profile.transfer.host_constructors
+        )
+        outer = [
             call
             for call in function.facts.calls
-            if call.kind != CallKind.MACRO and self.is_device_call(function, call)
+            if call.arguments_start < read.call.start and read.call.end < call.end
         ]
-
-    def _launch_before(self, function: Fn, read: Call, around: frozenset[int]) -> Call | None:
-        names = self._summaries.profile.launch.compile_calls
-        found = None
-        for call in self.launches(function):
-            if call.start < read.start and call.region in around and call.name not in names:
-                found = call
-        return found
+        return Use.REWRAPPED if outer and outer[-1].name in wrapping else Use.COMPUTED
 
     def is_backward(self, function: Fn) -> bool:
         """Say whether a function computes gradients."""
@@ -225,3 +344,12 @@ class HostPaths:
         return (function.name in words.methods and function.trait in words.traits) or bool(
             self._backward_name.search(function.name)
         )
+
+
+def _read_test(test: Test) -> tuple[str, str, bool]:
+    subject, pattern, holds = test.subject.strip(), test.pattern, test.holds
+    if not pattern and subject.startswith("let "):
+        pattern, _, subject = subject[4:].partition("=")
+    if not pattern and subject.startswith("!"):
+        subject, holds = subject[1:], not holds
+    return subject.strip(), pattern, holds

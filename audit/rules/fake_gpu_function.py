@@ -1,0 +1,70 @@
+"""FT002: fake-gpu-function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from audit.rules.base import Example, Rule
+from audit.scanner.judge import Candidate, Judgement
+from audit.scanner.report import Level
+
+
+class FakeGpuFunction(Rule):
+    """
+    ## What it does
+    Checks for functions that are named as GPU code, or stand in a GPU crate, and never reach the device:
+    their whole body is download, host loop, upload.
+
+    ## Why is this bad?
+    The name is a promise. PyTorch has no function in its CUDA backend that computes on the host; who
+    calls this one believes the work is on the device.
+
+    ## Use instead
+    Write the kernel; or return a structured error; or give the function the name of what it does
+    (`.._cpu`).
+
+    ## Known problems
+    A launch behind a function pointer or a foreign function with an unknown name is not seen.
+    """
+
+    id = "FT002"
+    name = "fake-gpu-function"
+    level = Level.ERROR
+    message = "named or located as GPU code, computes on the host only"
+    invalid = (
+        Example(
+            "device name, host body",
+            """
+            pub fn gpu_allreduce(t: &Tensor<f32>, peers: &Peers) -> FerrotorchResult<Tensor<f32>> {
+                let data = t.data_vec()?;  //~ FT002
+                let sum = peers.sum(&data);
+                Tensor::from_storage(TensorStorage::cpu(sum), t.shape().to_vec(), false)?.to(t.device())
+            }
+            """,
+            path="ferrotorch-nn/src/lib.rs",
+        ),
+    )
+    valid = (
+        Example(
+            "device name, device body",
+            """
+            pub fn gpu_allreduce(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<()> {
+                d.stream().launch_builder(&reduce_kernel(d)?).arg(a).launch(cfg)
+            }
+            """,
+        ),
+        Example(
+            "explicit transfer",
+            """
+            pub fn gpu_to_cpu(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<Vec<f32>> {
+                d.stream().clone_dtoh(a)
+            }
+            """,
+        ),
+    )
+
+    def check(self, judgement: Judgement) -> Iterator[Candidate]:
+        """Yield the host paths of functions that promise the device and never reach it."""
+        for path in judgement.paths.all:
+            if path.launch is None and judgement.promises_device(path.function):
+                yield judgement.host_path_candidate(path, "named-gpu-host-body")

@@ -1,0 +1,99 @@
+"""FT011: shape-bypass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from audit.rules.base import Example, Rule
+from audit.scanner.judge import Candidate, Judgement
+from audit.scanner.link.paths import Trigger
+from audit.scanner.report import Level
+
+
+class ShapeBypass(Rule):
+    """
+    ## What it does
+    Checks for operators whose device path covers some shapes, layouts, dtypes or settings, and which
+    compute the rest on the host.
+
+    ## Why is this bad?
+    A change of dtype or a transposed input moves the work to the host, and nothing says so. PyTorch
+    covers the case with another kernel, makes the input contiguous on the device, or raises.
+
+    ## Use instead
+    Cover the case on the device (the strided copy kernels serve any layout), or refuse it with a
+    structured error.
+
+    ## Known problems
+    A limit that is kept in a field and tested elsewhere is not seen.
+    """
+
+    id = "FT011"
+    name = "shape-bypass"
+    level = Level.ERROR
+    message = "leaves the shapes, layouts or dtypes that the device path does not cover to the host"
+    invalid = (
+        Example(
+            "one dtype on the device, the rest on the host",
+            """
+            pub fn conv(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                if x.is_cuda() && is_f32::<f32>() {
+                    let backend = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?;
+                    return wrap(backend.conv_f32(x.gpu_handle()?)?);
+                }
+                let data = x.data_vec()?;  //~ FT011
+                Tensor::from_storage(TensorStorage::cpu(im2col(&data)), x.shape().to_vec(), false)
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
+            "layout that is copied on the host",
+            """
+            pub fn flatten(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                if !x.is_contiguous() {
+                    let data = x.data_vec()?;  //~ FT011
+                    return Tensor::from_storage(TensorStorage::cpu(data), vec![x.numel()], false);
+                }
+                x.view(vec![x.numel()])
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+    )
+    valid = (
+        Example(
+            "rest refused",
+            """
+            pub fn conv(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                if x.is_cuda() && is_f32::<f32>() {
+                    let backend = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?;
+                    return wrap(backend.conv_f32(x.gpu_handle()?)?);
+                }
+                if x.is_cuda() {
+                    return Err(FerrotorchError::NotImplementedOnCuda { op: "conv" });
+                }
+                let data = x.data_vec()?;
+                Tensor::from_storage(TensorStorage::cpu(im2col(&data)), x.shape().to_vec(), false)
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
+            "other kernel for small shapes",
+            """
+            pub fn gpu_matmul(a: &CudaBuffer<f32>, n: usize, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
+                if n < 128 {
+                    return launch(&small_kernel(d)?, a, d);
+                }
+                cublas_sgemm(a, n, d)
+            }
+            """,
+        ),
+    )
+
+    def check(self, judgement: Judgement) -> Iterator[Candidate]:
+        """Yield the host paths that a limited device path, or a layout test, leads to."""
+        for path in judgement.paths.all:
+            if path.trigger is Trigger.LIMIT:
+                yield judgement.host_path_candidate(path, "limit-to-host")
