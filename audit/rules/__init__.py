@@ -7,11 +7,13 @@ from audit.rules.base import Rule
 from audit.rules.deferred_kernel import DeferredKernel
 from audit.rules.disabled_gpu_test import DisabledGpuTest
 from audit.rules.dispatch_only_dispatch import DispatchOnlyDispatch
+from audit.rules.eprintln_degrade import EprintlnDegrade
 from audit.rules.fake_gpu_function import FakeGpuFunction
 from audit.rules.host_readback import HostReadback
 from audit.rules.reference_punt import ReferencePunt
 from audit.rules.shape_bypass import ShapeBypass
 from audit.rules.silent_fallback import SilentFallback
+from audit.rules.unstructured_error import UnstructuredError
 
 RULES: tuple[Rule, ...] = (
     SilentFallback(),
@@ -23,4 +25,6 @@ RULES: tuple[Rule, ...] = (
     HostReadback(),
     DisabledGpuTest(),
     ShapeBypass(),
+    EprintlnDegrade(),
+    UnstructuredError(),
 )

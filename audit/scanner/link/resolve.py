@@ -113,7 +113,10 @@ class Resolver:
         if modules:
             exact = [one for one in found if one.module[-1:] == (modules[-1],)]
             # A re-export: the module of the path is not the one that holds the function.
-            found = exact or [one for one in found if one.unit.crate_name in (path[0], modules[0])] or found
+            reexported = [one for one in found if one.unit.crate_name in (path[0], modules[0])]
+            # A path that starts at no crate of the workspace leads out of it, unless a module says otherwise.
+            is_inside = path[0] in crates or path[0] in ("crate", "super", "self")
+            found = exact or reexported or (found if is_inside else [])
         return found
 
     def _resolve_method(self, function: Fn, call: Call) -> list[Fn]:

@@ -144,9 +144,10 @@ class Summaries:
             )
         if known:
             return call.kind != CallKind.MACRO or call.name == "launch"
-        return call.kind == CallKind.METHOD and self._is_backend_operation(function, call)
+        return call.kind == CallKind.METHOD and self.is_backend_operation(function, call)
 
-    def _is_backend_operation(self, function: Fn, call: Call) -> bool:
+    def is_backend_operation(self, function: Fn, call: Call) -> bool:
+        """Say whether a call is an operation of the device backend, no transfer and no allocation."""
         names = self.profile
         if call.name in names.uploads or call.name in names.downloads or _ALLOCATION.match(call.name):
             return False

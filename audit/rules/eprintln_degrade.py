@@ -1,0 +1,129 @@
+"""FT012: eprintln-degrade."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from audit.rules.base import Example, Rule
+from audit.scanner.extract.facts import CallKind
+from audit.scanner.judge import Candidate, Judgement
+from audit.scanner.link.failures import failure_of
+from audit.scanner.report import Level
+
+_PRINTS = frozenset({"print", "println", "eprint", "eprintln", "dbg"})
+
+
+class EprintlnDegrade(Rule):
+    """
+    ## What it does
+    Checks for prints on the path that is taken when a kernel can't be compiled, loaded or launched.
+
+    ## Why is this bad?
+    A print can't be filtered, routed or counted, and a library has no business on the standard streams. It
+    often stands where the error's cause is dropped: the caller gets less than the terminal. PyTorch raises
+    with the cause, and its one fallback warns through `warnings`.
+
+    ## Use instead
+    Carry the cause in the error. Where the user opted in to a fallback, `tracing::warn!` with the kernel and
+    the variable that turns the fallback off.
+
+    ## Known problems
+    A print inside a helper that only the failure path calls is not seen.
+    """
+
+    id = "FT012"
+    name = "eprintln-degrade"
+    level = Level.WARNING
+    message = "prints on the failure path of GPU code"
+    invalid = (
+        Example(
+            "cause printed and dropped",
+            """
+            pub fn gpu_silu(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
+                let f = get_or_compile(d.context(), SILU_PTX, "silu").map_err(|e| {
+                    eprintln!("silu: {e}");  //~ FT012
+                    GpuError::PtxCompileFailed { kernel: "silu" }
+                })?;
+                run(&f, a, d)
+            }
+            """,
+        ),
+        Example(
+            "print, then the host",
+            """
+            pub fn gpu_norm(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
+                let f = match get_or_compile(d.context(), NORM_PTX, "norm") {
+                    Ok(f) => f,
+                    Err(e) => {
+                        eprintln!("norm: {e}, using the CPU");  //~ FT012
+                        eprintln!("dumped to /tmp/norm.ptx");
+                        return host_norm(a, d);
+                    }
+                };
+                run(&f, a, d)
+            }
+            """,
+        ),
+        Example(
+            "print where the launch is let go",
+            """
+            pub fn gpu_scale(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<()> {
+                if let Err(e) = d.stream().launch_builder(&SCALE).arg(a).launch(cfg) {
+                    println!("launch failed: {e}");  //~ FT012
+                }
+                Ok(())
+            }
+            """,
+        ),
+    )
+    valid = (
+        Example(
+            "warning behind a gate",
+            """
+            pub fn gpu_norm(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
+                match get_or_compile(d.context(), NORM_PTX, "norm") {
+                    Ok(f) => run(&f, a, d),
+                    Err(e) => {
+                        tracing::warn!(error = %e, "norm");
+                        Err(GpuError::PtxCompileFailed { kernel: "norm" })
+                    }
+                }
+            }
+            """,
+        ),
+        Example(
+            "print of a result",
+            """
+            pub fn print_summary(t: &Tensor<f32>) {
+                println!("{:?}", t.shape());
+            }
+            """,
+        ),
+        Example(
+            "skip notice in a test",
+            """
+            #[test]
+            fn scales() {
+                let Ok(d) = GpuDevice::new(0) else {
+                    eprintln!("no device");
+                    return;
+                };
+                drop(d);
+            }
+            """,
+        ),
+    )
+
+    def check(self, judgement: Judgement) -> Iterator[Candidate]:
+        """Yield the first print of each failure path."""
+        for function in judgement.product_functions:
+            seen: set[int] = set()
+            for call in function.facts.calls:
+                if call.kind != CallKind.MACRO or call.name not in _PRINTS or call.region in seen:
+                    continue
+                failure = failure_of(judgement.paths, judgement.summaries.flow(function), call)
+                if failure is not None:
+                    seen.add(call.region)
+                    yield Candidate(
+                        function.unit, call.start, call.end, function, failure.form, guard=failure.subject
+                    )

@@ -1,0 +1,293 @@
+"""FT016: unstructured-error."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from audit.rules.base import Example, Rule
+from audit.scanner.extract.facts import Call, RegionKind
+from audit.scanner.judge import Candidate, Judgement
+from audit.scanner.link.failures import closure_adapter
+from audit.scanner.link.flow import Flow, Place
+from audit.scanner.link.unit import Fn
+from audit.scanner.profile import any_pattern
+from audit.scanner.report import Level
+
+_DTYPE_TEST = re.compile(r"\bis_f(?:16|32|64)\b|\bis_bf16\b|TypeId|\bdtype\b|size_of::<|\bDType::")
+_TYPE_PARAMETER = re.compile(r"<[^<>]*\b[A-Z]\b")
+_ERROR_AS_TEXT = re.compile(r"\{\s*\w*(?::[^}]*)?\}|\.to_string\(\)|format!")
+_CONVERSION = "From"
+
+
+class UnstructuredError(Rule):
+    """
+    ## What it does
+    Checks for unsupported GPU cases that are answered with text in a catch-all variant: trait defaults,
+    refusals of device tensors or dtypes, structured errors that are turned into text on their way up, and a
+    kernel of one dtype that is called for any.
+
+    ## Why is this bad?
+    A caller can't match on prose. PyTorch raises `NotImplementedError` for a missing backend and other types
+    for other failures, so that a program can tell `unsupported` from `wrong argument`.
+
+    ## Use instead
+    A variant that names operator, dtype and device (`GpuError::Unsupported { op, dtype, device }`,
+    `NotImplementedOnCuda { op }`), and `#[from]` or a field for the cause.
+
+    ## Known problems
+    A catch-all variant that the profile doesn't name is not seen.
+    """
+
+    id = "FT016"
+    name = "unstructured-error"
+    level = Level.WARNING
+    message = "answers an unsupported GPU case with text"
+    invalid = (
+        Example(
+            "trait default of the backend",
+            """
+            pub trait GpuBackend {
+                fn erf_f64(&self, a: &GpuBufferHandle) -> FerrotorchResult<GpuBufferHandle> {
+                    Err(FerrotorchError::InvalidArgument {  //~ FT016
+                        message: "erf_f64 not implemented".into(),
+                    })
+                }
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
+            "refusal of device tensors",
+            """
+            fn require_host(t: &Tensor<f32>, op: &str) -> FerrotorchResult<()> {
+                if t.is_cuda() {
+                    return Err(FerrotorchError::InvalidArgument {  //~ FT016
+                        message: format!("{op} does not take GPU tensors"),
+                    });
+                }
+                Ok(())
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
+            "refusal of a dtype on the device branch",
+            """
+            pub fn qr<T: Float>(a: &Tensor<T>) -> FerrotorchResult<GpuBufferHandle> {
+                if a.is_cuda() {
+                    let backend = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?;
+                    return if is_f32::<T>() {
+                        backend.qr_f32(a.gpu_handle()?)
+                    } else {
+                        Err(FerrotorchError::InvalidArgument { message: "qr needs f32".into() })  //~ FT016
+                    };
+                }
+                host_qr(a.data()?)
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
+            "structured errors made text",
+            """
+            impl From<GpuError> for FerrotorchError {
+                fn from(e: GpuError) -> Self {
+                    FerrotorchError::InvalidArgument { message: e.to_string() }  //~ FT016
+                }
+            }
+
+            pub enum GpuError { PtxCompileFailed { kernel: String } }
+            """,
+        ),
+        Example(
+            "kernel of one dtype for any",
+            """
+            pub fn gather<T: Float>(a: &Tensor<T>) -> FerrotorchResult<GpuBufferHandle> {
+                if a.is_cuda() {
+                    let backend = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?;
+                    return backend.gather_f32(a.gpu_handle()?);  //~ FT016
+                }
+                host_gather(a.data()?)
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+    )
+    valid = (
+        Example(
+            "structured refusal",
+            """
+            fn require_host(t: &Tensor<f32>, op: &'static str) -> FerrotorchResult<()> {
+                if t.is_cuda() {
+                    return Err(FerrotorchError::NotImplementedOnCuda { op });
+                }
+                Ok(())
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
+            "wrong argument on the device branch",
+            """
+            pub fn matmul(a: &Tensor<f32>) -> FerrotorchResult<GpuBufferHandle> {
+                if a.is_cuda() {
+                    if a.ndim() != 2 {
+                        return Err(FerrotorchError::InvalidArgument { message: "expected a matrix".into() });
+                    }
+                    return launch_matmul(a.gpu_handle()?);
+                }
+                host_matmul(a.data()?)
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
+            "no closed form on any device",
+            """
+            pub fn entropy(&self) -> FerrotorchResult<Tensor<f32>> {
+                Err(FerrotorchError::InvalidArgument { message: "entropy has no closed form".into() })
+            }
+            """,
+            path="ferrotorch-nn/src/lib.rs",
+        ),
+        Example(
+            "dtype told before the call",
+            """
+            pub fn gather<T: Float>(a: &Tensor<T>) -> FerrotorchResult<GpuBufferHandle> {
+                if a.is_cuda() && is_f32::<T>() {
+                    let backend = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?;
+                    return backend.gather_f32(a.gpu_handle()?);
+                }
+                Err(FerrotorchError::NotImplementedOnCuda { op: "gather" })
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+    )
+
+    def check(self, judgement: Judgement) -> Iterator[Candidate]:
+        """Yield the textual answers of product code."""
+        errors = _Errors(judgement)
+        for function in judgement.product_functions:
+            flow = judgement.summaries.flow(function)
+            yield from _refusals(judgement, flow, errors)
+            yield from _wrong_dtype(judgement, flow)
+            if function.trait == "From" and function.name == "from":
+                yield from _converted(function, errors)
+            else:
+                yield from _flattened(judgement, function, errors)
+
+
+class _Errors:
+    """The error types of the workspace, in the words of its profile."""
+
+    def __init__(self, judgement: Judgement) -> None:
+        words = judgement.profile.errors
+        self.catch_all = re.compile(r"::(?:" + "|".join(map(re.escape, words.stringly)) + r")\b")
+        self.unsupported = any_pattern(words.unsupported_texts)
+        structured = any_pattern(tuple(rf"\b{re.escape(name)}\b" for name in words.structured))
+        self.structured_types = frozenset(
+            item.name
+            for unit in judgement.workspace.units.values()
+            for item in unit.facts.items
+            if item.kind == "enum" and structured.search(unit.text(item.start, item.end))
+        )
+
+    def is_structured(self, type_: str) -> bool:
+        """Say whether a type as written is, or carries, a structured error of the workspace."""
+        return any(name in self.structured_types for name in re.findall(r"\w+", type_))
+
+
+def _refusals(judgement: Judgement, flow: Flow, errors: _Errors) -> Iterator[Candidate]:
+    function = flow.function
+    for call in function.facts.calls:
+        if call.name != "Err":
+            continue
+        text = function.text(call.arguments_start, call.end)
+        if errors.catch_all.search(text):
+            form = _refusal(judgement, flow, call, says_unsupported=bool(errors.unsupported.search(text)))
+            if form:
+                yield Candidate(function.unit, call.start, call.end, function, form)
+
+
+def _refusal(judgement: Judgement, flow: Flow, call: Call, *, says_unsupported: bool) -> str:
+    """Tell which unsupported GPU case a textual `Err` answers, as a form; empty when it answers none."""
+    function = flow.function
+    if function.is_trait_default and function.trait in judgement.profile.launch.backend_traits:
+        return "trait-default-stringly-err" if call.region == 0 or says_unsupported else ""
+    tests = flow.tests_at(call.start, call.region)
+    if judgement.summaries.place_at(function, call) is not Place.DEVICE:
+        return ""
+    nearest = tests[0]
+    if flow.place(nearest) is Place.DEVICE and nearest.encloses:
+        return "stringly-err-guard"
+    tests_dtype = _DTYPE_TEST.search(flow.expand(nearest.subject))
+    return "stringly-err" if says_unsupported or tests_dtype else ""
+
+
+def _wrong_dtype(judgement: Judgement, flow: Flow) -> Iterator[Candidate]:
+    """Yield the first backend call of a generic function that names a dtype nobody tested."""
+    function = flow.function
+    header = function.owner.header if function.owner is not None else ""
+    if not _TYPE_PARAMETER.search(function.facts.generics + header):
+        return
+    for call in function.facts.calls:
+        if not call.name.endswith("_f32") or not judgement.summaries.is_backend_operation(function, call):
+            continue
+        tests = flow.tests_at(call.start, call.region)
+        if not any(_DTYPE_TEST.search(flow.expand(test.subject) + test.pattern) for test in tests):
+            yield Candidate(function.unit, call.start, call.end, function, "wrong-dtype-kernel-call")
+            return
+
+
+def _converted(function: Fn, errors: _Errors) -> Iterator[Candidate]:
+    """Yield a `From` that makes every variant of a structured error the same text."""
+    parameters = function.facts.parameters
+    body = function.facts.regions[0]
+    text = function.region_text(body)
+    if (
+        parameters
+        and errors.is_structured(parameters[0].type)
+        and errors.catch_all.search(text)
+        and not re.search(r"\bmatch\b", text)
+    ):
+        form = "structured-to-string-conversion"
+        yield Candidate(
+            function.unit, body.tail_start or body.start, body.tail_end or body.end, function, form
+        )
+
+
+def _flattened(judgement: Judgement, function: Fn, errors: _Errors) -> Iterator[Candidate]:
+    """Yield the closures that make an error of the device text."""
+    for index, region in enumerate(function.facts.regions):
+        if region.kind != RegionKind.CLOSURE:
+            continue
+        text = function.region_text(region)
+        if not errors.catch_all.search(text) or not _ERROR_AS_TEXT.search(text):
+            continue
+        adapter = closure_adapter(function, index)
+        if adapter is not None and adapter.name == "map_err":
+            receiver = function.text(adapter.start, adapter.name_start).rstrip(". \n")
+            if _comes_from_the_device(judgement, function, receiver, errors):
+                yield Candidate(function.unit, adapter.name_start, adapter.end, function, "map_err-to-string")
+
+
+def _comes_from_the_device(judgement: Judgement, function: Fn, receiver: str, errors: _Errors) -> bool:
+    """Say whether what failed is a launch, a transfer, or a call whose error was structured."""
+    names = judgement.profile.uploads | judgement.profile.downloads
+    start = function.unit.data.find(receiver.encode(), function.facts.body_start, function.facts.body_end)
+    end = start + len(receiver.encode())
+    for call in function.facts.calls:
+        if not start <= call.start < end:
+            continue
+        if call.name in names or judgement.paths.is_device_call(function, call):
+            return True
+        callees = judgement.summaries.resolver.resolve(function, call)
+        if any(errors.is_structured(callee.facts.return_type) for callee in callees):
+            return True
+        if any(
+            judgement.is_gpu_located(callee) and "Result" in callee.facts.return_type for callee in callees
+        ):
+            return True
+    return False
