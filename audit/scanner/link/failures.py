@@ -23,7 +23,7 @@ def failure_of(paths: HostPaths, flow: Flow, call: Call) -> Failure | None:
     """Say which failed attempt leads to a call; None when none does."""
     function = flow.function
     for test in flow.tests_at(call.start, call.region):
-        if paths.is_failed_attempt(function, flow, test):
+        if paths.is_failed_attempt(function, test):
             return Failure("failure-branch", test.subject)
     for index in function.ancestors(call.region):
         if function.facts.regions[index].kind == RegionKind.CLOSURE:
