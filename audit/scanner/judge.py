@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import cached_property
 
 from audit.rules.base import Rule
@@ -105,7 +106,9 @@ class Judgement:
     def is_gpu_located(self, function: Fn) -> bool:
         """Say whether a function stands in a GPU crate."""
         package = function.unit.package
-        return package is not None and package.name in self.profile.gpu.crates
+        return package is not None and any(
+            fnmatchcase(package.name, pattern) for pattern in self.profile.gpu.crates
+        )
 
     def promises_device(self, function: Fn) -> bool:
         """Say whether a function is named or located as GPU code, and never reaches the device."""
