@@ -1,0 +1,5 @@
+//! Operators with history, and their backward halves.
+
+pub mod activation;
+pub mod indexing;
+pub mod reduction;
