@@ -3,11 +3,32 @@
 from __future__ import annotations
 
 from django.contrib import admin
+from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 
 from migrations_tracker.health import health
+from migrations_tracker.views import repositories, rules, scans, sites
 
 urlpatterns = [
+    path("", repositories.overview_page, name="overview"),
+    path(
+        "login/",
+        LoginView.as_view(template_name="login.html", redirect_authenticated_user=True),
+        name="login",
+    ),
+    path("logout/", LogoutView.as_view(), name="logout"),
+    path("repositories/add/", repositories.repository_create, name="repository-add"),
+    path("repositories/<slug:slug>/", repositories.repository_detail, name="repository-detail"),
+    path("repositories/<slug:slug>/scan/", repositories.repository_scan, name="repository-scan"),
+    path("scan-requests/<int:pk>/", scans.scan_request_detail, name="scan-request-detail"),
+    path("scans/<int:pk>/", scans.scan_detail, name="scan-detail"),
+    path("scans/<int:pk>/cancel/", scans.scan_cancel, name="scan-cancel"),
+    path("sites/", sites.site_index, name="site-list"),
+    path("sites/<int:pk>/", sites.site_detail, name="site-detail"),
+    path("sites/<int:pk>/transition/", sites.site_transition, name="site-transition"),
+    path("sites/<int:pk>/comment/", sites.site_comment, name="site-comment"),
+    path("rules/", rules.rule_index, name="rule-list"),
+    path("rules/<str:key>/", rules.rule_detail, name="rule-detail"),
     path("healthz", health, name="health"),
     path("admin/", admin.site.urls),
 ]

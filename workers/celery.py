@@ -50,5 +50,11 @@ app.conf.update(
     beat_scheduler="django_celery_beat.schedulers:DatabaseScheduler",
     # New rows of the schedule count within seconds, not after the scheduler's five minutes.
     beat_max_loop_interval=5,
+    beat_schedule={
+        "send lost and waiting rows again": {
+            "task": "migrations_tracker.tasks.rows_wake_lost",
+            "schedule": 20.0,
+        },
+    },
 )
 app.autodiscover_tasks()

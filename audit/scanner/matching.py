@@ -9,6 +9,9 @@ from enum import StrEnum
 
 from audit.scanner.report import Result
 
+SITE_KEYS = "site/"
+"""The fingerprints that tell one place from all others; several versions may stand side by side."""
+
 
 class MatchPass(StrEnum):
     """How a result was recognised."""
@@ -65,8 +68,8 @@ def match_results(known: Sequence[KnownSite], results: Sequence[Result]) -> list
             found[index] = Match(index, site_id, match_pass)
             del free_results[index], free_sites[site_id]
 
-    keys = sorted({key for result in results for key in result.partial_fingerprints}, reverse=True)
-    for key in keys:
+    keys = {key for result in results for key in result.partial_fingerprints if key.startswith(SITE_KEYS)}
+    for key in sorted(keys, reverse=True):
         take(_same_fingerprint(key, free_sites, free_results), MatchPass.FINGERPRINT)
     take(_same_item(free_sites, free_results), MatchPass.SAME_ITEM)
     return [found.get(index) or Match(index, None, MatchPass.NEW) for index in range(len(results))]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -106,6 +107,38 @@ def is_ancestor(*, git_dir: Path, object_id: str, of: str) -> bool:
     return _git(git_dir, "merge-base", "--is-ancestor", "--end-of-options", object_id, of).returncode == 0
 
 
+def blobs_read(*, git_dir: Path, blob_ids: Sequence[str]) -> dict[str, bytes]:
+    """Read objects by id; those that the repository does not hold are left out."""
+    if not blob_ids or not git_dir.exists():
+        return {}
+    asked = "".join(f"{blob_id}\n" for blob_id in blob_ids)
+    try:
+        done = subprocess.run(
+            ("git", *_OPTIONS, "--git-dir", str(git_dir), "cat-file", "--batch"),
+            env=_environment(protocols=""),
+            input=asked.encode(),
+            capture_output=True,
+            timeout=COMMAND_TIMEOUT_SECONDS,
+            check=False,
+        )
+    except (FileNotFoundError, subprocess.TimeoutExpired):
+        return {}
+    return _parse_batch(done.stdout)
+
+
+def _parse_batch(output: bytes) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    position = 0
+    while (end := output.find(b"\n", position)) >= 0:
+        header = output[position:end].split()
+        position = end + 1
+        if len(header) == 3 and header[1] == b"blob":
+            size = int(header[2])
+            found[header[0].decode()] = output[position : position + size]
+            position += size + 1
+    return found
+
+
 def repository_fetch(*, repository: Repository) -> None:
     """Bring the repository's origin here: clone it the first time, fetch it after that."""
     git_dir = git_dir_of(repository)
@@ -144,20 +177,10 @@ def _transfer(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def _run(arguments: tuple[str, ...], *, protocols: str, timeout: int) -> subprocess.CompletedProcess[str]:
-    environment = {
-        **{name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ},
-        "LC_ALL": "C",
-        "GIT_ALLOW_PROTOCOL": protocols,
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_ASKPASS": "true",
-        "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=20",
-    }
     try:
         return subprocess.run(
             ("git", *_OPTIONS, *arguments),
-            env=environment,
+            env=_environment(protocols=protocols),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding="utf-8",
@@ -169,6 +192,19 @@ def _run(arguments: tuple[str, ...], *, protocols: str, timeout: int) -> subproc
         raise RepositoryNotUsableError("git was not found on PATH. Install git, then try again.") from error
     except subprocess.TimeoutExpired as error:
         raise RepositoryNotUsableError(f"git gave no answer within {timeout} s. Try again later.") from error
+
+
+def _environment(*, protocols: str) -> dict[str, str]:
+    return {
+        **{name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ},
+        "LC_ALL": "C",
+        "GIT_ALLOW_PROTOCOL": protocols,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "true",
+        "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=20",
+    }
 
 
 def _complaint(done: subprocess.CompletedProcess[str]) -> str:

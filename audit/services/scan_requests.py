@@ -1,0 +1,123 @@
+"""Asking for scans: from a revision somebody typed to the one scan of its commit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
+
+from audit.errors import AuditError, LeaseLostError, RevisionUnknownError
+from audit.models import Branch, Commit, Repository, RepositoryKind, RowState, ScanRequest, ScanRun
+from audit.scanner.errors import ScanError
+from audit.services import git_repository, scanning
+from audit.services.leases import lease_claim, lease_finish, lease_kept
+from audit.services.repositories import FOLDER_BRANCH, branch_note, commit_note
+
+CONTROL_CHARACTERS = frozenset(map(chr, range(33))) | {"\x7f"}
+
+
+def scan_request_create(*, repository: Repository, revision: str, actor: User | None) -> ScanRequest:
+    """Keep the wish to see a revision scanned. Whoever asks for the same while it is open shares it."""
+    revision = revision_check(repository=repository, revision=revision)
+    wish = {"repository": repository, "revision": revision}
+    still_open = ScanRequest.objects.filter(**wish, state__in=[RowState.PENDING, RowState.RUNNING])
+    try:
+        with transaction.atomic():
+            return still_open.first() or ScanRequest.objects.create(**wish, requested_by=actor)
+    except IntegrityError:
+        # Another request for the same came first; it may even be over by now.
+        return still_open.first() or ScanRequest.objects.filter(**wish).latest("id")
+
+
+def scan_request_execute(*, pk: int) -> ScanRun | None:
+    """Turn a request into the scan of its commit, fetching the origin first.
+
+    Returns None when somebody else works on the request, or when it could not be met; its row says why.
+    """
+    lease_id = lease_claim(model=ScanRequest, pk=pk)
+    if lease_id is None:
+        return None
+    request = ScanRequest.objects.select_related("repository").get(pk=pk)
+    try:
+        with lease_kept(row=request, lease_id=lease_id):
+            if request.repository.kind == RepositoryKind.GIT_URL:
+                git_repository.repository_fetch(repository=request.repository)
+                Repository.objects.filter(pk=request.repository_id).update(fetched_at=Now())
+            commit, branch = commit_locate(repository=request.repository, revision=request.revision)
+            scan_run = scan_run_request(
+                repository=request.repository, commit=commit, branch=branch, actor=request.requested_by
+            )
+        lease_finish(row=request, lease_id=lease_id, state=RowState.SUCCEEDED, scan_run=scan_run)
+    except LeaseLostError:
+        return None
+    except (AuditError, ScanError) as error:
+        lease_finish(row=request, lease_id=lease_id, state=RowState.FAILED, reason=str(error))
+        return None
+    return scan_run
+
+
+def commit_locate(*, repository: Repository, revision: str) -> tuple[Commit, Branch]:
+    """Find the commit a revision names, and the branch it counts on."""
+    if not repository.has_revisions:
+        object_id = scanning.snapshot_id(folder=Path(repository.location))
+        commit, _ = Commit.objects.get_or_create(repository=repository, object_id=object_id)
+        return commit, branch_note(repository=repository, name=FOLDER_BRANCH, is_default=True)
+    git_dir = git_repository.git_dir_of(repository)
+    info = git_repository.commit_resolve(git_dir=git_dir, revision=revision)
+    default = git_repository.default_branch(git_dir=git_dir)
+    name = git_repository.branch_of(git_dir=git_dir, revision=revision, object_id=info.object_id)
+    commit = commit_note(repository=repository, info=info)
+    return commit, branch_note(repository=repository, name=name, is_default=name == default)
+
+
+def scan_run_request(
+    *, repository: Repository, commit: Commit, branch: Branch | None, actor: User | None
+) -> ScanRun:
+    """Ask for the scan of a commit by the current judge: one row, whoever asks and however often.
+
+    A scan that failed or was cancelled is tried again; one that succeeded is not repeated.
+    """
+    judge = scanning.judge_current(profile=repository.profile)
+    scan_run, is_new = ScanRun.objects.get_or_create(
+        commit=commit,
+        scanner_version=judge.scanner_version,
+        profile_hash=judge.profile_hash,
+        ptxas_version=judge.ptxas_version,
+        defaults={
+            "repository": repository,
+            "branch": branch,
+            "profile_name": judge.profile_name,
+            "requested_by": actor,
+        },
+    )
+    if not is_new:
+        ScanRun.objects.filter(pk=scan_run.pk, state__in=[RowState.FAILED, RowState.CANCELLED]).update(
+            state=RowState.PENDING,
+            failure_reason="",
+            attempts=0,
+            woken_at=None,
+            finished_at=None,
+            phase="",
+            done=0,
+            total=0,
+            requested_by=actor,
+        )
+        scan_run.refresh_from_db()
+    return scan_run
+
+
+def revision_check(*, repository: Repository, revision: str) -> str:
+    """Return the revision as it is looked up, or raise where it can't be one."""
+    revision = revision.strip()
+    if revision and not repository.has_revisions:
+        raise RevisionUnknownError(
+            f"`{repository.location}` is a plain folder and has no revisions. Leave the field empty to scan "
+            "it as it is."
+        )
+    if revision.startswith("-") or CONTROL_CHARACTERS & set(revision):
+        raise RevisionUnknownError(f"`{revision}` is no name of a branch, tag or commit.")
+    if len(revision) > 255:
+        raise RevisionUnknownError("A revision has at most 255 characters.")
+    return revision

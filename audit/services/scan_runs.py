@@ -1,0 +1,83 @@
+"""Running scans."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+
+from django.db import OperationalError
+from django.db.models.functions import Now
+
+from audit.errors import AuditError, LeaseLostError
+from audit.models import RowState, ScanRun
+from audit.scanner.errors import ScanError
+from audit.scanner.report import Progress, ScanReport
+from audit.services import scanning
+from audit.services.ingest import IngestSummary, scan_report_ingest
+from audit.services.leases import LEASE, Heartbeat, lease_claim, lease_finish, lease_kept
+
+AfterIngest = Callable[[IngestSummary], None]
+
+
+def scan_run_execute(*, pk: int, after_ingest: AfterIngest, lease: timedelta = LEASE) -> bool:
+    """Run a waiting scan, or one whose worker was lost, and store what it found.
+
+    `after_ingest` runs in the transaction that stores the results. Returns whether this call stored them.
+    """
+    lease_id = lease_claim(model=ScanRun, pk=pk, lease=lease)
+    if lease_id is None:
+        return False
+    scan_run = ScanRun.objects.select_related("repository", "commit", "branch").get(pk=pk)
+    try:
+        with lease_kept(row=scan_run, lease_id=lease_id, lease=lease) as heartbeat:
+            report = _scan(scan_run, heartbeat)
+            heartbeat.note(phase="ingest", done=0, total=len(report.results))
+            scan_report_ingest(scan_run=scan_run, lease_id=lease_id, report=report, after_ingest=after_ingest)
+    except LeaseLostError:
+        return False
+    except OperationalError:
+        # The database is away: the row can't be written now, and its lease brings the scan back.
+        raise
+    except (AuditError, ScanError) as error:
+        _fail(scan_run, lease_id, str(error))
+        return False
+    except Exception as error:
+        _fail(scan_run, lease_id, f"The scanner broke down: {type(error).__name__}: {error}")
+        raise
+    return True
+
+
+def scan_run_cancel(*, scan_run: ScanRun) -> bool:
+    """Stop a scan that waits or runs; its worker notices at its next heartbeat. False when it was over."""
+    return bool(
+        ScanRun.objects.filter(pk=scan_run.pk, state__in=[RowState.PENDING, RowState.RUNNING]).update(
+            state=RowState.CANCELLED, finished_at=Now(), lease_id=None, lease_expires_at=None
+        )
+    )
+
+
+def _scan(scan_run: ScanRun, heartbeat: Heartbeat) -> ScanReport:
+    judge = scanning.judge_current(profile=scan_run.repository.profile)
+    asked = (scan_run.scanner_version, scan_run.profile_hash, scan_run.ptxas_version)
+    if asked != (judge.scanner_version, judge.profile_hash, judge.ptxas_version):
+        raise AuditError(
+            f"The scan was asked of scanner {scan_run.scanner_version} and profile {scan_run.profile_name}. "
+            f"This worker has scanner {judge.scanner_version}, or the profile changed. Ask for a new scan."
+        )
+
+    def note(progress: Progress) -> None:
+        heartbeat.note(phase=progress.phase, done=progress.done, total=progress.total)
+
+    report = scanning.commit_scan(scan_run=scan_run, progress=note)
+    if scan_run.commit.is_snapshot:
+        scanning.snapshot_check(scan_run=scan_run)
+    return report
+
+
+def _fail(scan_run: ScanRun, lease_id: uuid.UUID, reason: str) -> None:
+    try:
+        lease_finish(row=scan_run, lease_id=lease_id, state=RowState.FAILED, reason=reason)
+    except LeaseLostError:
+        # Somebody else has the row: what happens to it is theirs to say.
+        return

@@ -1,0 +1,60 @@
+"""The forms of the pages."""
+
+from __future__ import annotations
+
+from django import forms
+
+
+class RepositoryAddForm(forms.Form):
+    """Where a repository is, and which revision to scan first."""
+
+    location = forms.CharField(
+        label="URL or path",
+        max_length=1000,
+        help_text="`https://`, `ssh://` or `file://`, or a folder on this machine: a git repository, bare or "
+        "with a work tree, or a plain Cargo workspace.",
+        widget=forms.TextInput(
+            attrs={
+                "autocomplete": "off",
+                "spellcheck": "false",
+                "placeholder": "https://example.org/team/project.git",
+            }
+        ),
+    )
+    name = forms.CharField(
+        label="Name", max_length=100, required=False, help_text="Left empty, the last part of the address."
+    )
+    revision = forms.CharField(
+        label="Revision to scan",
+        max_length=255,
+        required=False,
+        help_text="A branch, tag or commit. Left empty, the default branch.",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )
+
+
+class ScanForm(forms.Form):
+    """Which revision of a repository to scan."""
+
+    revision = forms.CharField(
+        label="Revision",
+        max_length=255,
+        required=False,
+        widget=forms.TextInput(
+            attrs={"autocomplete": "off", "spellcheck": "false", "placeholder": "default branch"}
+        ),
+    )
+
+
+class TransitionForm(forms.Form):
+    """The next status of a migration, and why."""
+
+    to = forms.CharField(max_length=12)
+    reason = forms.CharField(required=False, max_length=10_000, widget=forms.Textarea(attrs={"rows": 3}))
+    version = forms.IntegerField(min_value=1)
+
+
+class CommentForm(forms.Form):
+    """A comment on a site."""
+
+    text = forms.CharField(label="Comment", required=False, widget=forms.Textarea(attrs={"rows": 4}))

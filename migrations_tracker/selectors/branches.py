@@ -1,0 +1,42 @@
+"""Which repository and branch a page is about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from audit.models import Branch, Crate, Repository
+
+
+@dataclass(frozen=True, slots=True)
+class BranchChoice:
+    """A branch with what it can be exchanged for."""
+
+    repository: Repository | None
+    branch: Branch | None
+    repositories: Sequence[Repository]
+    branches: Sequence[Branch]
+    crates: Sequence[str]
+
+
+def branch_choose(*, repository: str, branch: str) -> BranchChoice:
+    """Choose the named repository and branch, or those scanned last."""
+    repositories = list(Repository.objects.all())
+    chosen = next((r for r in repositories if r.slug == repository), None)
+    if chosen is None:
+        newest = Branch.objects.exclude(last_scan=None).order_by("-last_scan_id").first()
+        newest_id = newest.repository_id if newest else None
+        chosen = next((r for r in repositories if r.pk == newest_id), None) or next(iter(repositories), None)
+    if chosen is None:
+        return BranchChoice(None, None, (), (), ())
+    branches = list(
+        Branch.objects.filter(repository=chosen).exclude(last_scan=None).select_related("last_scan")
+    )
+    names = {b.name: b for b in branches}
+    return BranchChoice(
+        repository=chosen,
+        branch=names.get(branch) or names.get(chosen.default_branch) or next(iter(branches), None),
+        repositories=repositories,
+        branches=branches,
+        crates=list(Crate.objects.filter(repository=chosen).values_list("name", flat=True)),
+    )

@@ -1,0 +1,161 @@
+"""Counts over repositories, branches and scans."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from django.db.models import Count, F
+
+from audit.models import Branch, FallbackSite, Repository, Result, RowState, ScanFile, ScanRun, SiteState
+from audit.scanner.report import FileStatus
+from audit.selectors.rules import RulePage, rule_get
+from migrations_tracker.lifecycle import Status
+from migrations_tracker.models.site_migration import STATUS_LABELS
+
+LEVELS = ("error", "warning", "note")
+RECENT = 8
+NOT_SCANNED_SHOWN = 200
+
+
+@dataclass(slots=True)
+class LevelCounts:
+    """How many sites or results there are of each level."""
+
+    by_level: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def total(self) -> int:
+        return sum(self.by_level.values())
+
+    @property
+    def levels(self) -> list[tuple[str, int]]:
+        """The levels that occur, gravest first."""
+        return [(level, self.by_level[level]) for level in (*LEVELS, "none") if self.by_level[level]]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCounts:
+    """A rule and what it found."""
+
+    rule: RulePage
+    counts: LevelCounts
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryCard:
+    """A repository as the overview shows it."""
+
+    repository: Repository
+    counts: LevelCounts
+    last_scan: ScanRun | None
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """Counts by rule and by crate, largest first."""
+
+    total: LevelCounts
+    rules: Sequence[RuleCounts]
+    crates: Sequence[tuple[str, LevelCounts]]
+
+
+def repository_cards() -> list[RepositoryCard]:
+    """List the repositories with what is open on their default branches."""
+    open_sites = (
+        SiteState.objects.filter(is_open=True, branch__name=F("branch__repository__default_branch"))
+        .values_list("branch__repository_id", "level")
+        .annotate(Count("id"))
+    )
+    counts: dict[int, LevelCounts] = {}
+    for repository_id, level, count in open_sites:
+        counts.setdefault(repository_id, LevelCounts()).by_level[level] += count
+    newest = ScanRun.objects.order_by("repository_id", "-id").distinct("repository_id")
+    last_scans = {scan.repository_id: scan for scan in newest.select_related("commit")}
+    return [
+        RepositoryCard(repository, counts.get(repository.pk, LevelCounts()), last_scans.get(repository.pk))
+        for repository in Repository.objects.all()
+    ]
+
+
+def status_counts() -> list[tuple[Status, str, int]]:
+    """Count the sites by the status of their migration."""
+    found = dict(
+        FallbackSite.objects.filter(migration__isnull=False)
+        .values_list("migration__status")
+        .annotate(Count("id"))
+    )
+    return [(status, STATUS_LABELS[status], found.get(status.value, 0)) for status in Status]
+
+
+def recent_scans(*, repository: Repository | None = None, count: int = RECENT) -> list[ScanRun]:
+    """List the newest scans."""
+    scans = ScanRun.objects.select_related("repository", "commit", "branch").order_by("-id")
+    if repository is not None:
+        scans = scans.filter(repository=repository)
+    return list(scans[:count])
+
+
+def branch_breakdown(*, branch: Branch) -> Breakdown:
+    """Count what is open on a branch."""
+    rows = SiteState.objects.filter(branch=branch, is_open=True).order_by()
+    return _breakdown(rows.values_list("rule_id", "crate", "level").annotate(Count("id")))
+
+
+def scan_breakdown(*, scan_run: ScanRun) -> Breakdown:
+    """Count what a scan found."""
+    rows = Result.objects.filter(scan_run=scan_run).order_by()
+    return _breakdown(rows.values_list("rule_id", "crate", "level").annotate(Count("id")))
+
+
+def rule_open_counts(*, rule_id: str) -> list[tuple[Branch, int]]:
+    """Count a rule's open sites on each default branch."""
+    return [
+        (branch, branch.open_count)
+        for branch in Branch.objects.filter(
+            name=F("repository__default_branch"), site_states__rule_id=rule_id, site_states__is_open=True
+        )
+        .select_related("repository")
+        .annotate(open_count=Count("site_states"))
+    ]
+
+
+def open_counts_by_rule() -> Counter[str]:
+    """Count the open sites of all default branches by rule."""
+    rows = (
+        SiteState.objects.filter(is_open=True, branch__name=F("branch__repository__default_branch"))
+        .order_by()
+        .values_list("rule_id")
+        .annotate(Count("id"))
+    )
+    return Counter(dict(rows))
+
+
+def files_not_scanned(*, scan_run: ScanRun) -> list[ScanFile]:
+    """List the files of a scan that were not read whole, with the reasons."""
+    whole = [FileStatus.SCANNED.value, FileStatus.UNCHANGED.value]
+    return list(ScanFile.objects.filter(scan_run=scan_run).exclude(status__in=whole)[:NOT_SCANNED_SHOWN])
+
+
+def queue_position(*, scan_run: ScanRun) -> int:
+    """Count the scans that wait before this one."""
+    return ScanRun.objects.filter(state=RowState.PENDING, pk__lt=scan_run.pk).count()
+
+
+def _breakdown(rows: object) -> Breakdown:
+    total = LevelCounts()
+    rules: dict[str, LevelCounts] = {}
+    crates: dict[str, LevelCounts] = {}
+    for rule_id, crate, level, count in rows:  # type: ignore[attr-defined]
+        for counts in (
+            total,
+            rules.setdefault(rule_id, LevelCounts()),
+            crates.setdefault(crate, LevelCounts()),
+        ):
+            counts.by_level[level] += count
+    return Breakdown(
+        total,
+        [RuleCounts(rule_get(rule_id=rule_id), rules[rule_id]) for rule_id in sorted(rules)],
+        sorted(crates.items(), key=lambda item: (-item[1].total, item[0])),
+    )

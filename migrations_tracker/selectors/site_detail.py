@@ -1,0 +1,143 @@
+"""All that is known of one site: the four truths, its evidence and its history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from audit.models import Branch, FallbackSite, Lineage, Result, SiteState
+from audit.selectors.rules import RulePage, rule_get
+from audit.selectors.source import source_texts
+from migrations_tracker.lifecycle import Cause, Requirement, Situation, Status, missing, targets
+from migrations_tracker.models import Comment, SiteMigration, Suppression, Transition
+from migrations_tracker.models.site_migration import STATUS_LABELS
+from migrations_tracker.source_frames import SourceFrame, frame_of_snippet, frame_of_source
+
+MAX_STEPS = 30
+CONTEXT_LINES = 4
+STEP_CONTEXT_LINES = 2
+LINEAGE_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the evidence, with the code it points at."""
+
+    number: int
+    role: str
+    message: str
+    symbol: str
+    path: str
+    line: int
+    frame: SourceFrame | None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A transition a person may take now."""
+
+    value: str
+    label: str
+    needs_reason: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SitePageData:
+    """What the site's page shows."""
+
+    site: FallbackSite
+    rule: RulePage
+    branch: Branch | None
+    state: SiteState | None
+    other_states: Sequence[SiteState]
+    result: Result | None
+    frame: SourceFrame | None
+    steps: Sequence[Step]
+    migration: SiteMigration | None
+    choices: Sequence[Choice]
+    suppression: Suppression | None
+    transitions: Sequence[Transition]
+    comments: Sequence[Comment]
+    lineage: Sequence[Lineage]
+
+
+def site_page(*, site: FallbackSite) -> SitePageData:
+    """Gather what the site's page shows."""
+    states = list(
+        SiteState.objects.filter(site=site).select_related(
+            "branch", "first_seen_scan__commit", "last_seen_scan__commit", "closed_scan__commit"
+        )
+    )
+    main = next((s for s in states if s.branch.name == site.repository.default_branch), None)
+    state = main or (states[0] if states else None)
+    result = (
+        Result.objects.filter(site=site)
+        .select_related("scan_run__repository", "scan_run__commit")
+        .order_by("-scan_run_id")
+        .first()
+    )
+    frame, steps = _frames(result) if result else (None, ())
+    migration = SiteMigration.objects.filter(site=site).select_related("assignee").first()
+    return SitePageData(
+        site=site,
+        rule=rule_get(rule_id=site.rule_id),
+        branch=state.branch if state else None,
+        state=state,
+        other_states=[other for other in states if other is not state],
+        result=result,
+        frame=frame,
+        steps=steps,
+        migration=migration,
+        choices=_choices(migration, is_seen=bool(main and main.is_open)),
+        suppression=Suppression.objects.filter(site=site).select_related("decided_by").first(),
+        transitions=list(
+            Transition.objects.filter(site_migration__site=site)
+            .select_related("actor", "scan_run__commit")
+            .order_by("-id")
+        ),
+        comments=list(Comment.objects.filter(site=site).select_related("author")),
+        lineage=list(
+            Lineage.objects.filter(site=site)
+            .select_related("to_commit", "scan_run")
+            .order_by("-id")[:LINEAGE_SHOWN]
+        ),
+    )
+
+
+def _choices(migration: SiteMigration | None, *, is_seen: bool) -> list[Choice]:
+    """The transitions a person can take with a reason in hand."""
+    if migration is None:
+        return []
+    situation = Situation(has_reason=True, is_seen_by_scanner=is_seen, has_fitting_verdict=False)
+    return [
+        Choice(edge.target.value, STATUS_LABELS[edge.target], Requirement.REASON in edge.requires)
+        for edge in targets(Status(migration.status), Cause.PERSON)
+        if not missing(edge, situation)
+    ]
+
+
+def _frames(result: Result) -> tuple[SourceFrame, list[Step]]:
+    evidence = result.evidence[:MAX_STEPS]
+    texts = source_texts(scan_run=result.scan_run, paths={result.path, *(step["path"] for step in evidence)})
+    text = texts.get(result.path)
+    if text is None:
+        frame = frame_of_snippet(result.snippet, first_line=result.start_line)
+    else:
+        frame = frame_of_source(text, flagged=(result.start_line, result.end_line), context=CONTEXT_LINES)
+    steps = []
+    for number, step in enumerate(evidence, 1):
+        region = step["region"]
+        lines = (region["start_line"], region["end_line"])
+        text = texts.get(step["path"])
+        steps.append(
+            Step(
+                number=number,
+                role=step["role"],
+                message=step["message"],
+                symbol=step["symbol"],
+                path=step["path"],
+                line=region["start_line"],
+                frame=frame_of_source(text, flagged=lines, context=STEP_CONTEXT_LINES) if text else None,
+            )
+        )
+    return frame, steps

@@ -1,0 +1,184 @@
+"""The list of sites: filters, sort orders and pages, all in SQL."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from django.db.models import BooleanField, F, Func, Q, QuerySet, Value
+from django.http import QueryDict
+
+from audit.models import Branch, SiteState
+from migrations_tracker.lifecycle import Status
+
+PAGE_SIZE = 50
+
+
+class Seen(StrEnum):
+    """What the scanner sees of a site now."""
+
+    OPEN = "open"
+    ABSENT = "absent"
+
+
+@dataclass(frozen=True, slots=True)
+class SortOrder:
+    """An order of the list. The last column is unique, so that every page has one beginning."""
+
+    label: str
+    columns: tuple[str, ...]
+    is_descending: bool = False
+
+
+_PLACE = ("path", "start_line", "id")
+SORT_ORDERS: Mapping[str, SortOrder] = {
+    "path": SortOrder("File and line", _PLACE),
+    "level": SortOrder("Level", ("level_rank", *_PLACE)),
+    "rule": SortOrder("Rule", ("rule_id", *_PLACE)),
+    "crate": SortOrder("Crate", ("crate", *_PLACE)),
+    "symbol": SortOrder("Symbol", ("symbol", "id")),
+    "newest": SortOrder("Newest first", ("site_id",), is_descending=True),
+}
+DEFAULT_SORT = "path"
+
+
+@dataclass(frozen=True, slots=True)
+class SiteFilters:
+    """What the list is narrowed to; an empty field does not narrow."""
+
+    seen: str = Seen.OPEN.value
+    crate: str = ""
+    rule: str = ""
+    level: str = ""
+    status: str = ""
+    text: str = ""
+    sort: str = DEFAULT_SORT
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether anything but the order differs from the plain list."""
+        return replace(self, sort=DEFAULT_SORT) != SiteFilters()
+
+
+@dataclass(frozen=True, slots=True)
+class SitePage:
+    """A page of the list. `previous` and `next` are cursors for the URL, empty at the ends."""
+
+    states: Sequence[SiteState]
+    total: int
+    previous: str = ""
+    next: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """Where a page begins: the sort key of the row before it, or after it when read backward."""
+
+    key: tuple[str | int, ...] = ()
+    is_backward: bool = False
+
+    def encode(self) -> str:
+        """Write the cursor as it stands in a URL."""
+        text = json.dumps([self.is_backward, *self.key], separators=(",", ":"), ensure_ascii=False)
+        return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def cursor_decode(text: str, sort: str) -> Cursor:
+    """Read a cursor from a URL; one that does not fit the sort order is the first page."""
+    try:
+        padded = text + "=" * (-len(text) % 4)
+        is_backward, *key = json.loads(base64.urlsafe_b64decode(padded.encode()))
+    except (binascii.Error, ValueError, TypeError):
+        return Cursor()
+    columns = SORT_ORDERS[sort].columns
+    is_whole = len(key) == len(columns) and all(
+        _fits(column, value) for column, value in zip(columns, key, strict=True)
+    )
+    return Cursor(tuple(key), bool(is_backward)) if is_whole else Cursor()
+
+
+def _fits(column: str, value: object) -> bool:
+    if column in {"path", "rule_id", "crate", "symbol"}:
+        return isinstance(value, str) and "\0" not in value
+    return type(value) is int and -(2**31) <= value < 2**63
+
+
+def filters_read(query: QueryDict) -> SiteFilters:
+    """Read the filters from a URL; a value that is none is left out."""
+    sort = query.get("sort", "")
+    status = query.get("status", "")
+    seen = query.get("seen", "")
+    return SiteFilters(
+        seen=seen if seen in set(Seen) else Seen.OPEN.value,
+        crate=_clean(query.get("crate", "")),
+        rule=_clean(query.get("rule", "")),
+        level=_clean(query.get("level", "")),
+        status=status if status in set(Status) else "",
+        text=_clean(query.get("q", "")),
+        sort=sort if sort in SORT_ORDERS else DEFAULT_SORT,
+    )
+
+
+def _clean(text: str) -> str:
+    return text.replace("\0", "").strip()[:200]
+
+
+def site_list(
+    *, branch: Branch, filters: SiteFilters, cursor: Cursor = Cursor(), size: int = PAGE_SIZE
+) -> SitePage:
+    """Return one page of the sites on a branch."""
+    states = _narrowed(branch, filters)
+    total = states.count()
+    order = SORT_ORDERS[filters.sort]
+    is_reversed = order.is_descending != cursor.is_backward
+    page = states.order_by(*(F(c).desc() if is_reversed else F(c).asc() for c in order.columns))
+    if cursor.key:
+        page = page.filter(_beyond(order.columns, cursor.key, is_reversed=is_reversed))
+    rows = list(page.select_related("site__migration__assignee")[: size + 1])
+    has_more = len(rows) > size
+    rows = rows[:size]
+    if cursor.is_backward:
+        rows.reverse()
+    if not rows:
+        return SitePage((), total)
+    has_previous = has_more if cursor.is_backward else bool(cursor.key)
+    has_next = has_more if not cursor.is_backward else True
+    return SitePage(
+        rows,
+        total,
+        previous=Cursor(_key(rows[0], order), is_backward=True).encode() if has_previous else "",
+        next=Cursor(_key(rows[-1], order)).encode() if has_next else "",
+    )
+
+
+def _narrowed(branch: Branch, filters: SiteFilters) -> QuerySet[SiteState]:
+    states = SiteState.objects.filter(branch=branch, is_open=filters.seen == Seen.OPEN.value)
+    exact = {"crate": filters.crate, "rule_id": filters.rule, "level": filters.level}
+    states = states.filter(**{column: value for column, value in exact.items() if value})
+    if filters.status:
+        states = states.filter(site__migration__status=filters.status)
+    for word in filters.text.split():
+        states = states.filter(Q(symbol__icontains=word) | Q(path__icontains=word))
+    return states
+
+
+def _beyond(columns: Sequence[str], key: Sequence[object], *, is_reversed: bool) -> Func:
+    """Compare whole rows, which an index on the columns answers from any page on."""
+    left: Any = Func(*map(F, columns), template="(%(expressions)s)")
+    right: Any = Func(*map(Value, key), template="(%(expressions)s)")
+    return Func(
+        left,
+        right,
+        template="%(expressions)s",
+        arg_joiner=" < " if is_reversed else " > ",
+        output_field=BooleanField(),
+    )
+
+
+def _key(state: SiteState, order: SortOrder) -> tuple[str | int, ...]:
+    return tuple(getattr(state, column) for column in order.columns)

@@ -1,0 +1,71 @@
+"""Asking for scans, and waking the worker that runs them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from celery import current_app
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models.functions import Now
+
+from audit.models import LeasedRow, Repository, RepositoryKind, RowState, ScanRequest, ScanRun
+from audit.services.leases import lease_give_up_lost, lease_wake
+from audit.services.scan_requests import (
+    commit_locate,
+    revision_check,
+    scan_request_create,
+    scan_run_request,
+)
+from workers.celery import SCAN_QUEUE
+
+SCAN_RUN_TASK = "migrations_tracker.tasks.scan_run_execute"
+SCAN_REQUEST_TASK = "migrations_tracker.tasks.scan_request_execute"
+_TASKS: tuple[tuple[type[LeasedRow], str], ...] = (
+    (ScanRequest, SCAN_REQUEST_TASK),
+    (ScanRun, SCAN_RUN_TASK),
+)
+
+
+def scan_ask(*, repository: Repository, revision: str = "", actor: User | None) -> ScanRun | ScanRequest:
+    """Ask for a scan of a revision, or of the default branch, or of a plain folder as it is.
+
+    What is on this machine is looked up at once, and what is wrong with the revision is raised here. What
+    has to be fetched first becomes a request that the worker turns into the scan.
+    """
+    revision = revision_check(repository=repository, revision=revision)
+    if repository.kind == RepositoryKind.GIT_URL:
+        request = scan_request_create(repository=repository, revision=revision, actor=actor)
+        row_wake(row=request)
+        return request
+    commit, branch = commit_locate(repository=repository, revision=revision)
+    scan_run = scan_run_request(repository=repository, commit=commit, branch=branch, actor=actor)
+    row_wake(row=scan_run)
+    return scan_run
+
+
+def row_wake(*, row: LeasedRow) -> None:
+    """Tell a worker of a waiting row, once the row is there to be seen.
+
+    A broker that can't be reached is no error here: the row waits, and the clock sends it again.
+    """
+    if row.state != RowState.PENDING:
+        return
+    model = type(row)
+    model._default_manager.filter(pk=row.pk).update(woken_at=Now())
+    transaction.on_commit(partial(_send, model, row.pk), robust=True)
+
+
+def rows_wake_lost() -> int:
+    """Send again what waits or lost its worker, fail what lost it too often; return how many were sent."""
+    count = 0
+    for model, _ in _TASKS:
+        lease_give_up_lost(model=model)
+        for pk in lease_wake(model=model):
+            _send(model, pk)
+            count += 1
+    return count
+
+
+def _send(model: type[LeasedRow], pk: int) -> None:
+    current_app.send_task(dict(_TASKS)[model], kwargs={"pk": pk}, queue=SCAN_QUEUE)

@@ -1,0 +1,29 @@
+"""The tasks of workers: each claims its row first, so one that is sent twice changes nothing."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from audit.services import scan_requests, scan_runs
+from migrations_tracker.services import scans
+from migrations_tracker.services.follow_up import scan_run_follow_up
+
+
+@shared_task(name=scans.SCAN_REQUEST_TASK, queue="scan")
+def scan_request_execute(pk: int) -> None:
+    """Fetch a repository and ask for the scan that was wished for."""
+    scan_run = scan_requests.scan_request_execute(pk=pk)
+    if scan_run is not None:
+        scans.row_wake(row=scan_run)
+
+
+@shared_task(name=scans.SCAN_RUN_TASK, queue="scan")
+def scan_run_execute(pk: int) -> None:
+    """Run a scan and store what it found."""
+    scan_runs.scan_run_execute(pk=pk, after_ingest=scan_run_follow_up)
+
+
+@shared_task(name="migrations_tracker.tasks.rows_wake_lost")
+def rows_wake_lost() -> None:
+    """Send again what waits or lost its worker."""
+    scans.rows_wake_lost()

@@ -1,0 +1,3 @@
+"""What the templates can say."""
+
+from __future__ import annotations

@@ -1,0 +1,95 @@
+"""Filters for the pages: prose, labels and counts."""
+
+from __future__ import annotations
+
+import re
+
+from django import template
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+
+from audit.models.lease import RowState
+from audit.models.site import MATCH_PASS_LABELS
+from migrations_tracker.lifecycle import Status
+from migrations_tracker.models.site_migration import CAUSE_LABELS, STATUS_LABELS
+
+register = template.Library()
+
+_CODE = re.compile(r"`([^`]+)`")
+_FENCE = re.compile(r"^```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_STATE_LABELS = {state.value: str(state.label) for state in RowState}
+_ROLE_LABELS = {"anchor": "starts here", "call": "calls", "effect": "ends in", "guard": "not covered by"}
+
+
+@register.filter
+def inline_code(text: str) -> SafeString:
+    """Escape text, and show what is between backticks as code."""
+    return mark_safe(_CODE.sub(r"<code>\1</code>", escape(text)))  # noqa: S308
+
+
+@register.filter
+def prose(text: str) -> SafeString:
+    """Show the Markdown that rules are documented in: paragraphs, lists, code and fenced blocks."""
+    parts = _FENCE.split(text)
+    blocks = []
+    for number, part in enumerate(parts):
+        if number % 2:
+            blocks.append(f'<pre class="plain-code" tabindex="0"><code>{escape(part.rstrip())}</code></pre>')
+        else:
+            blocks += [_block(block) for block in re.split(r"\n\s*\n", part) if block.strip()]
+    return mark_safe("\n".join(blocks))  # noqa: S308
+
+
+def _block(text: str) -> str:
+    lines = text.strip().split("\n")
+    if lines[0].lstrip().startswith(("- ", "* ")):
+        items = re.split(r"^\s*[-*] ", text, flags=re.MULTILINE)[1:]
+        return f"<ul>{''.join(f'<li>{inline_code(item.strip())}</li>' for item in items)}</ul>"
+    return f"<p>{inline_code(text.strip())}</p>"
+
+
+@register.filter
+def status_label(value: str) -> str:
+    """Name a migration's status."""
+    return STATUS_LABELS[Status(value)] if value in set(Status) else "Not planned"
+
+
+@register.filter
+def state_label(value: str) -> str:
+    """Name the state of a scan or request."""
+    return _STATE_LABELS.get(value, value)
+
+
+@register.filter
+def cause_label(value: str) -> str:
+    """Name who moved a migration."""
+    return {cause.value: label for cause, label in CAUSE_LABELS.items()}.get(value, value)
+
+
+@register.filter
+def role_label(value: str) -> str:
+    """Name what a step of the evidence shows."""
+    return _ROLE_LABELS.get(value, value)
+
+
+@register.filter
+def match_label(value: str) -> str:
+    """Name how a result was recognised."""
+    return MATCH_PASS_LABELS.get(value, value)
+
+
+@register.filter
+def breakable(text: str) -> SafeString:
+    """Let a path or a symbol break after its separators."""
+    return mark_safe(re.sub(r"(::|/|_)", r"\1<wbr>", escape(text)))  # noqa: S308
+
+
+@register.filter
+def seconds(value: float | None) -> str:
+    """Write a duration as people say it."""
+    if value is None:
+        return ""
+    if value < 10:
+        return f"{value:.1f} s"
+    minutes, rest = divmod(round(value), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

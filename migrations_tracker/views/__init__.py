@@ -1,0 +1,3 @@
+"""Thin views: parse, one service or selector, render."""
+
+from __future__ import annotations

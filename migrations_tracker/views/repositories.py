@@ -1,0 +1,95 @@
+"""The overview, and repositories."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required, permission_required
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from audit.errors import AuditError
+from audit.models import Branch, Repository
+from audit.scanner.errors import ScanError
+from audit.services.repositories import repository_add
+from migrations_tracker.forms import RepositoryAddForm, ScanForm
+from migrations_tracker.http import SignedInRequest
+from migrations_tracker.selectors import overview
+from migrations_tracker.services.scans import scan_ask
+
+UNPROCESSABLE = 422
+
+
+@login_required
+@require_GET
+def overview_page(request: SignedInRequest) -> HttpResponse:
+    """Show the repositories, what is open in them, and the newest scans."""
+    cards = overview.repository_cards()
+    context = {
+        "cards": cards,
+        "open_total": sum(card.counts.total for card in cards),
+        "statuses": overview.status_counts(),
+        "scans": overview.recent_scans(),
+    }
+    return render(request, "overview.html", context)
+
+
+@login_required
+@permission_required("audit.add_repository", raise_exception=True)
+@require_http_methods(["GET", "HEAD", "POST"])
+def repository_create(request: SignedInRequest) -> HttpResponse:
+    """Add a repository and ask for its first scan."""
+    form = RepositoryAddForm(request.POST or None)
+    if request.method != "POST" or not form.is_valid():
+        status = UNPROCESSABLE if request.method == "POST" else 200
+        return render(request, "repository_add.html", {"form": form}, status=status)
+    data = form.cleaned_data
+    try:
+        repository = repository_add(location=data["location"], name=data["name"], actor=request.user)
+    except AuditError as error:
+        form.add_error("location", str(error))
+        return render(request, "repository_add.html", {"form": form}, status=UNPROCESSABLE)
+    try:
+        return redirect(scan_ask(repository=repository, revision=data["revision"], actor=request.user))
+    except (AuditError, ScanError) as error:
+        messages.error(request, f"{repository.name} was added, but not scanned. {error}")
+        return redirect(repository)
+
+
+@login_required
+@require_GET
+def repository_detail(request: SignedInRequest, slug: str) -> HttpResponse:
+    """Show a repository, what is open on its default branch, and its scans."""
+    repository = get_object_or_404(Repository, slug=slug)
+    return _repository_page(request, repository, ScanForm())
+
+
+@login_required
+@require_POST
+def repository_scan(request: SignedInRequest, slug: str) -> HttpResponse:
+    """Ask for a scan."""
+    repository = get_object_or_404(Repository, slug=slug)
+    form = ScanForm(request.POST)
+    if form.is_valid():
+        try:
+            revision = form.cleaned_data["revision"]
+            return redirect(scan_ask(repository=repository, revision=revision, actor=request.user))
+        except (AuditError, ScanError) as error:
+            form.add_error("revision", str(error))
+    return _repository_page(request, repository, form, status=UNPROCESSABLE)
+
+
+def _repository_page(
+    request: SignedInRequest, repository: Repository, form: ScanForm, status: int = 200
+) -> HttpResponse:
+    branches = list(Branch.objects.filter(repository=repository).select_related("last_scan__commit"))
+    branch = next((b for b in branches if b.name == repository.default_branch), None)
+    context = {
+        "repository": repository,
+        "form": form,
+        "branch": branch,
+        "branches": branches,
+        "breakdown": overview.branch_breakdown(branch=branch) if branch else None,
+        "scans": overview.recent_scans(repository=repository, count=30),
+    }
+    return render(request, "repository_detail.html", context, status=status)
