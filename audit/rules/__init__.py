@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from audit.rules.autograd_cpu_detour import AutogradCpuDetour
 from audit.rules.base import Rule
+from audit.rules.comment_only_gap import CommentOnlyGap
 from audit.rules.deferred_kernel import DeferredKernel
 from audit.rules.disabled_gpu_test import DisabledGpuTest
 from audit.rules.dispatch_only_dispatch import DispatchOnlyDispatch
@@ -26,5 +27,6 @@ RULES: tuple[Rule, ...] = (
     DisabledGpuTest(),
     ShapeBypass(),
     EprintlnDegrade(),
+    CommentOnlyGap(),
     UnstructuredError(),
 )

@@ -1,0 +1,71 @@
+"""Comments as people read them: lines that stand together are one text, and belong to a function."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from audit.scanner.link.unit import Fn, Unit
+
+_LEAD = re.compile(r"^\s*(?:///?!?|/\*\*?!?|\*/|\*(?!\*))[ \t]?", re.MULTILINE)
+_RULER = re.compile(r"^[\s\-=*/#~]+$")
+
+
+class CommentBlock(NamedTuple):
+    """Comments with nothing but white space between them. `text` has no comment marks and no rulers."""
+
+    unit: Unit
+    start: int
+    end: int
+    text: str
+    is_module_doc: bool
+
+    @property
+    def is_doc(self) -> bool:
+        """Whether the block documents an item."""
+        return self.unit.data[self.start : self.start + 3] in (b"///", b"/**")
+
+
+def blocks_of(unit: Unit) -> Iterator[CommentBlock]:
+    """Yield the comment blocks of a file, in source order."""
+    start = end = -1
+    for one_start, one_end in unit.facts.comments:
+        if start >= 0 and _continues(unit, start, end, one_start):
+            end = one_end
+            continue
+        if start >= 0:
+            yield _block(unit, start, end)
+        start, end = one_start, one_end
+    if start >= 0:
+        yield _block(unit, start, end)
+
+
+def function_at(functions: list[Fn], block: CommentBlock) -> Fn | None:
+    """Return the innermost function that a block stands in or documents."""
+    found = None
+    for function in functions:
+        if function.facts.doc_start <= block.start < function.facts.end and (
+            found is None or function.facts.start >= found.facts.start
+        ):
+            found = function
+    return found
+
+
+def _continues(unit: Unit, start: int, end: int, following: int) -> bool:
+    """A comment goes on when the next one stands on the next line and is of the same kind."""
+    between = unit.data[end:following]
+    # A line comment's span may hold its line break.
+    breaks = unit.data[max(end - 1, start) : following].count(b"\n")
+    return not between.strip() and breaks <= 1 and _mark(unit, start) == _mark(unit, following)
+
+
+def _mark(unit: Unit, start: int) -> bytes:
+    mark = unit.data[start : start + 3]
+    return mark if mark in (b"///", b"//!", b"/**", b"/*!") else mark[:2]
+
+
+def _block(unit: Unit, start: int, end: int) -> CommentBlock:
+    lines = [_LEAD.sub("", line) for line in unit.text(start, end).splitlines()]
+    text = " ".join(line.strip() for line in lines if line.strip() and not _RULER.match(line))
+    return CommentBlock(unit, start, end, text, _mark(unit, start) in (b"//!", b"/*!"))
