@@ -1,0 +1,279 @@
+"""Builds the tests of one crate at one commit, and packs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import tarfile
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from workers.protocol.evidence import Ending, RunRecord
+from workers.protocol.job import Limits
+from workers.runner.bundle import describe_file, write_bundle
+from workers.runner.execute import run, scratch_folder
+from workers.runner.manifest import BundleManifest, NotBuilt, TestBinary
+from workers.runner.probe.rust import config_rustflags
+
+#: A build of a large workspace with nothing cached takes its time; its messages are long.
+BUILD_LIMITS = Limits(
+    wall_s=3600,
+    cpu_s=4 * 3600,
+    memory_bytes=64 * 1024**3,
+    disk_bytes=64 * 1024**3,
+    output_bytes=128 * 1024**2,
+    processes=4096,
+)
+_LIST_LIMITS = Limits(wall_s=60, output_bytes=8 * 1024**2)
+
+#: Symbols and debug information are a hundred times the code's size and prove nothing.
+_PROFILE = {
+    "CARGO_PROFILE_DEV_DEBUG": "0",
+    "CARGO_PROFILE_DEV_STRIP": "symbols",
+    "CARGO_PROFILE_TEST_DEBUG": "0",
+    "CARGO_PROFILE_TEST_STRIP": "symbols",
+}
+_TOOLCHAIN_VARIABLES = (
+    "PATH",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "HTTPS_PROXY",
+    "SSL_CERT_FILE",
+)
+
+
+class BuildError(RuntimeError):
+    """Nothing could be built, with the command and what it said."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildRequest:
+    """What to build. `target_cpu` null is the target's own baseline, which runs on every such machine."""
+
+    crate: str
+    features: tuple[str, ...] = ()
+    target_cpu: str | None = None
+    offline: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A finished build: the manifest, and where each of its files lies."""
+
+    manifest: BundleManifest
+    sources: tuple[tuple[str, Path], ...]
+
+
+def check_out(repository: Path, commit: str, folder: Path) -> None:
+    """Write a commit's files into `folder`; the repository may be bare and is only read."""
+    archive = folder.with_suffix(".tar")
+    command = ["git", "-c", "safe.directory=*", "-C", str(repository), "archive", "-o", str(archive), commit]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    if done.returncode != 0:
+        raise BuildError(f"`{' '.join(command)}` ended with {done.returncode}: {done.stderr[-2000:]}")
+    folder.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(archive) as members:
+        members.extractall(folder, filter="data")
+    archive.unlink()
+
+
+def build_tests(
+    workspace: Path, request: BuildRequest, *, repository: str, commit: str, target_folder: Path, work: Path
+) -> Built:
+    """Build the crate's tests in a checkout, and describe them."""
+    flags, dropped = chosen_rustflags(workspace, request.target_cpu)
+    environment = {
+        **{name: os.environ[name] for name in _TOOLCHAIN_VARIABLES if name in os.environ},
+        **({} if "CARGO_HOME" in os.environ else {"CARGO_HOME": str(Path.home() / ".cargo")}),
+        **({} if "RUSTUP_HOME" in os.environ else {"RUSTUP_HOME": str(Path.home() / ".rustup")}),
+        **_PROFILE,
+        "CARGO_TARGET_DIR": str(target_folder),
+        "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags),
+    }
+    command = _cargo(request, "test", "--no-run")
+    done = _build(command, workspace, environment, work)
+    messages = list(_messages(done.stdout))
+    if done.exit_code != 0:
+        # One target that does not compile takes the others with it, unless cargo is told to go on.
+        again = _build(_cargo(request, "build", "--tests", "--keep-going"), workspace, environment, work)
+        messages += list(_messages(again.stdout))
+    executables = dict(_executables(messages, request.crate))
+    if not executables:
+        raise BuildError(f"`{' '.join(command)}` ended with {done.exit_code}: {done.stderr[-4000:]}")
+    version = _tool_output(["rustc", "-vV"], workspace)
+    manifest = BundleManifest(
+        repository=repository,
+        commit=commit,
+        crate=request.crate,
+        features=request.features,
+        target=_host_triple(version),
+        target_cpu=request.target_cpu or _flag_value(flags, "target-cpu") or "generic",
+        cpu_features=_cpu_features(flags, workspace),
+        rustflags=tuple(flags),
+        dropped_rustflags=tuple(dropped),
+        environment=_PROFILE,
+        rustc=version.splitlines()[0],
+        command=" ".join(command),
+        built_at=datetime.now(UTC).isoformat(),
+        binaries=(),
+        files=(),
+        not_built=tuple(_not_built(messages, executables)),
+    )
+    return _described(manifest, executables, work)
+
+
+def write_built(built: Built, target: Path) -> str:
+    """Write a build's bundle and give its checksum."""
+    return write_bundle(built.manifest, built.sources, target)
+
+
+def chosen_rustflags(workspace: Path, target_cpu: str | None) -> tuple[list[str], list[str]]:
+    """Give the repository's own flags without `target-cpu=native`, and what was left out.
+
+    A binary for the builder's own processor dies with SIGILL on another; what the flag would have changed is
+    recorded with the bundle.
+    """
+    config: dict[str, object] = {}
+    for name in ("config.toml", "config"):
+        path = workspace / ".cargo" / name
+        if path.is_file():
+            config = tomllib.loads(path.read_text("utf-8"))
+            break
+    wanted = config_rustflags(config, f"{platform.machine()}-unknown-linux-gnu")
+    kept: list[str] = []
+    dropped: list[str] = []
+    joined = iter(wanted)
+    for flag in joined:
+        whole = f"-C {next(joined, '')}" if flag == "-C" else flag
+        is_cpu = whole.removeprefix("-C").strip().startswith("target-cpu=")
+        is_native = whole.endswith("=native")
+        if is_cpu and (is_native or target_cpu is not None):
+            dropped.append(whole)
+        else:
+            kept += whole.split(" ", 1)
+    if target_cpu is not None:
+        kept += ["-C", f"target-cpu={target_cpu}"]
+    return kept, dropped
+
+
+def _flag_value(flags: Sequence[str], name: str) -> str | None:
+    found = (flag.removeprefix("-C").strip() for flag in flags)
+    return next((flag.split("=", 1)[1] for flag in found if flag.startswith(f"{name}=")), None)
+
+
+def _cargo(request: BuildRequest, *words: str) -> list[str]:
+    command = [shutil.which("cargo") or "cargo", words[0], "-p", request.crate]
+    if request.features:
+        command += ["--features", ",".join(request.features)]
+    if request.offline:
+        command.append("--offline")
+    return [*command, *words[1:], "--message-format=json"]
+
+
+def _build(command: list[str], workspace: Path, environment: dict[str, str], work: Path) -> RunRecord:
+    with scratch_folder(work, None) as scratch:
+        record = run(
+            command,
+            scratch=scratch,
+            limits=BUILD_LIMITS,
+            environment=environment,
+            folder=workspace,
+            cut_network=False,
+            watch_linker=False,
+        )
+    if record.ending is not Ending.EXITED:
+        raise BuildError(f"`{' '.join(command)}`: {record.ending}: {record.detail}")
+    return record
+
+
+def _messages(output: str) -> Iterator[dict[str, Any]]:
+    for line in output.splitlines():
+        if not line.startswith("{"):
+            continue
+        try:
+            message = json.loads(line)
+        except ValueError:
+            continue  # a test's build script may print what it likes
+        if isinstance(message, dict):
+            yield message
+
+
+def _executables(messages: Sequence[dict[str, Any]], crate: str) -> Iterator[tuple[str, tuple[str, Path]]]:
+    for message in messages:
+        if message.get("reason") != "compiler-artifact" or not message.get("executable"):
+            continue
+        if not message["profile"]["test"] or not _is_of(message["package_id"], crate):
+            continue
+        target = message["target"]
+        kind = "unit" if {"lib", "rlib", "proc-macro"} & set(target["kind"]) else target["kind"][0]
+        # A library and a binary may share the crate's name: each has its own unit tests.
+        name = f"{target['name']}.bin" if kind == "bin" else target["name"]
+        yield name, (kind, Path(message["executable"]))
+
+
+def _is_of(package_id: str, crate: str) -> bool:
+    """Tell whether a package id, old form or new, names the crate."""
+    specification = package_id.split(" ")[0]
+    fragment = specification.rpartition("#")[2]
+    name = (
+        fragment.partition("@")[0] if "@" in fragment else specification.partition("#")[0].rpartition("/")[2]
+    )
+    return crate in (name, specification)
+
+
+def _not_built(
+    messages: Sequence[dict[str, Any]], executables: dict[str, tuple[str, Path]]
+) -> Iterator[NotBuilt]:
+    said: dict[str, str] = {}
+    for message in messages:
+        if message.get("reason") == "compiler-message" and message["message"].get("level") == "error":
+            name = message["target"]["name"]
+            said.setdefault(name, message["message"].get("rendered") or message["message"]["message"])
+    for name, reason in said.items():
+        if name not in executables:
+            yield NotBuilt(name, reason[:4000])
+
+
+def _described(manifest: BundleManifest, executables: dict[str, tuple[str, Path]], work: Path) -> Built:
+    binaries, files, sources = [], [], []
+    for name, (kind, path) in sorted(executables.items()):
+        place = f"bin/{name}"
+        binaries.append(TestBinary(name, place, kind, _tests_in(path, work)))
+        files.append(describe_file(path, place))
+        sources.append((place, path))
+    return Built(replace(manifest, binaries=tuple(binaries), files=tuple(files)), tuple(sources))
+
+
+def _tests_in(binary: Path, work: Path) -> tuple[str, ...]:
+    with scratch_folder(work, None) as scratch:
+        command = [str(binary), "--list", "--format", "terse"]
+        record = run(command, scratch=scratch, limits=_LIST_LIMITS, environment={})
+    lines = record.stdout.splitlines()
+    return tuple(line.removesuffix(": test") for line in lines if line.endswith(": test"))
+
+
+def _cpu_features(flags: Sequence[str], workspace: Path) -> tuple[str, ...]:
+    output = _tool_output(["rustc", "--print", "cfg", *flags], workspace)
+    prefix = 'target_feature="'
+    return tuple(
+        line.removeprefix(prefix).rstrip('"') for line in output.splitlines() if line.startswith(prefix)
+    )
+
+
+def _host_triple(version: str) -> str:
+    return next(line.removeprefix("host: ") for line in version.splitlines() if line.startswith("host: "))
+
+
+def _tool_output(command: list[str], folder: Path) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=folder)
+    if done.returncode != 0:
+        raise BuildError(f"`{' '.join(command)}` ended with {done.returncode}: {done.stderr[-2000:]}")
+    return done.stdout
