@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -59,7 +59,8 @@ class ProcessTrace:
     """What the tracer wrote in one process.
 
     `is_complete` is false where the last line is not `end`: killed, or left without its exit handlers.
-    `blind` is the tracer's own word that it could not see. `lost` counts records that were not kept.
+    `blind` is the tracer's own word that it could not see. `lost` counts calls that were not kept, `dropped`
+    the activity records (times, and the kernels of graphs) that were not.
     """
 
     pid: int
@@ -69,6 +70,7 @@ class ProcessTrace:
     is_complete: bool
     blind: str | None = None
     lost: int = 0
+    dropped: int = 0
     launches: int = 0
     cupti_version: int = 0
 
@@ -174,4 +176,3 @@ class PtxReading:
     log: str
     device: str = ""
     driver_version: str = ""
-    functions: tuple[str, ...] = field(default_factory=tuple)

@@ -50,13 +50,17 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class TestOutcome:
-    """One test of the job: what was asked, seen and concluded."""
+    """One test of the job: what was asked, seen and concluded.
+
+    `canary` is the place, in the outcome's `canaries`, of the one that ran before this test; null for none.
+    """
 
     __test__ = False
 
     test: TestSpec
     evidence: TestEvidence
     judgement: Judgement
+    canary: int | None = None
 
 
 class JobState(StrEnum):
@@ -83,7 +87,7 @@ class Outcome:
     runner_version: str
     version: int = PROTOCOL_VERSION
     probe: Probe | None = None
-    canary: CanaryReading | None = None
+    canaries: tuple[CanaryReading, ...] = ()
     bundle_manifest: str | None = None
     tracer: str | None = None
     tests: tuple[TestOutcome, ...] = ()

@@ -10,11 +10,10 @@ from workers.protocol.evidence import Direction, EventKind, ProcessTrace, TraceE
 
 FORMAT = "1"
 
-#: Events kept of one process, after equal ones in a row are collapsed. What is beyond counts as lost.
-MAX_EVENTS = 20_000
-
 #: A trace is written by the tested process: what it can't have written is dropped, not believed.
 _MAX_NUMBER = 2**63 - 1
+_MAX_FILES = 1000
+_MAX_BYTES = 512 * 1024**2
 
 
 class TraceError(ValueError):
@@ -34,6 +33,7 @@ class _Reader:
     blind: str | None = None
     launches: int = 0
     lost: int = 0
+    dropped: int = 0
     unreadable: int = 0
 
 
@@ -43,21 +43,38 @@ class _Call:
     correlation: int
 
 
-def read_traces(folder: Path) -> tuple[ProcessTrace, ...]:
+def read_traces(folder: Path, max_events: int = 20_000) -> tuple[ProcessTrace, ...]:
     """Read every trace in a folder, in the order in which the processes started the driver."""
-    traces = [read_trace(path.read_text("utf-8", "replace")) for path in sorted(folder.glob("trace-*.txt"))]
-    return tuple(sorted(traces, key=lambda trace: (trace.events[0].at_ns if trace.events else 0, trace.pid)))
+    paths = sorted(folder.glob("trace-*.txt"), key=lambda path: path.name.rpartition("-")[2])
+    return tuple(_read_file(path, max_events) for path in paths[:_MAX_FILES])
 
 
-def read_trace(text: str) -> ProcessTrace:
-    """Read one trace. A last line that was cut off is left out; the trace then has no `end`."""
+def _read_file(path: Path, max_events: int) -> ProcessTrace:
+    # The tested process may put anything here, and a pipe would block its reader for ever.
+    if path.is_symlink() or not path.is_file() or path.stat().st_size > _MAX_BYTES:
+        return _unreadable(f"`{path.name}` is no trace")
+    try:
+        return read_trace(path.read_text("utf-8", "replace"), max_events)
+    except TraceError as error:
+        return _unreadable(str(error))
+
+
+def _unreadable(reason: str) -> ProcessTrace:
+    return ProcessTrace(pid=0, parent_pid=0, executable="", events=(), is_complete=False, blind=reason)
+
+
+def read_trace(text: str, max_events: int = 20_000) -> ProcessTrace:
+    """Read one trace. A last line that was cut off is left out; the trace then has no `end`.
+
+    Equal events in a row are counted as one; what is then beyond `max_events` counts as lost.
+    """
     lines = text.split("\n")
     lines.pop()
     start = _start(lines)
     reader = _Reader()
     for line in lines:
         _read_line(reader, line)
-    kept, lost = _collapse(_ordered(reader))
+    kept, lost = _collapse(_ordered(reader), max_events)
     return ProcessTrace(
         pid=start.pid,
         parent_pid=start.parent_pid,
@@ -67,6 +84,7 @@ def read_trace(text: str) -> ProcessTrace:
         is_complete=reader.is_complete,
         blind=reader.blind,
         lost=reader.lost + reader.unreadable + lost,
+        dropped=reader.dropped,
         launches=reader.launches if reader.is_complete else sum(map(_is_launch, reader.order)),
     )
 
@@ -159,8 +177,8 @@ def _read_blind(reader: _Reader, rest: str) -> None:
 
 
 def _read_end(reader: _Reader, rest: str) -> None:
-    launches, lost = rest.split(" ")
-    reader.is_complete, reader.launches, reader.lost = True, _number(launches), _number(lost)
+    launches, lost, dropped = map(_number, rest.split(" "))
+    reader.is_complete, reader.launches, reader.lost, reader.dropped = True, launches, lost, dropped
 
 
 _OTHERS: dict[str, Callable[[_Reader, str], None]] = {
@@ -233,14 +251,14 @@ def _with_activity(event: TraceEvent, direction: Direction, size: int, device_ns
     )
 
 
-def _collapse(events: Iterator[TraceEvent]) -> tuple[tuple[TraceEvent, ...], int]:
-    """Count equal events in a row as one, and keep the first `MAX_EVENTS`."""
+def _collapse(events: Iterator[TraceEvent], max_events: int) -> tuple[tuple[TraceEvent, ...], int]:
+    """Count equal events in a row as one, and keep the first `max_events`."""
     kept: list[TraceEvent] = []
     lost = 0
     for event in events:
         if kept and _alike(kept[-1], event):
             kept[-1] = _merged(kept[-1], event)
-        elif len(kept) < MAX_EVENTS:
+        elif len(kept) < max_events:
             kept.append(event)
         else:
             lost += 1

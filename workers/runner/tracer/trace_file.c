@@ -16,7 +16,7 @@ enum { LINE = 2048, LATER = 64 * 1024, NAMES = 8192, NAME = 1024 };
 
 static _Atomic int file = -1;
 static uint64_t limit;
-static _Atomic uint64_t written, sequence, lost;
+static _Atomic uint64_t written, sequence, lost, dropped;
 static pthread_mutex_t names_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t later_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
@@ -35,7 +35,9 @@ uint64_t trace_now(void) {
 
 uint64_t trace_next(void) { return atomic_fetch_add(&sequence, 1); }
 uint64_t trace_lost(void) { return atomic_load(&lost); }
+uint64_t trace_dropped(void) { return atomic_load(&dropped); }
 void trace_lose(uint64_t count) { atomic_fetch_add(&lost, count); }
+void trace_drop(uint64_t count) { atomic_fetch_add(&dropped, count); }
 
 int trace_open(const char *folder, uint64_t max_bytes) {
     char path[PATH_MAX];
@@ -54,19 +56,16 @@ void trace_abandon(void) {
     if (opened >= 0) close(opened);
 }
 
-static void put(const char *text, size_t length, uint64_t records) {
+static int put(const char *text, size_t length) {
     int opened = atomic_load(&file);
-    if (opened < 0) return;
+    if (opened < 0) return 1;
     /* The last kilobyte is kept for the `end` line, which carries the number of lost records. */
     int is_end = text[0] == 'E';
-    if (!is_end && atomic_fetch_add(&written, length) + length + 1024 > limit) {
-        trace_lose(records);
-        return;
-    }
+    if (!is_end && atomic_fetch_add(&written, length) + length + 1024 > limit) return 0;
     ssize_t done;
     do done = write(opened, text, length);
     while (done < 0 && errno == EINTR);
-    if (done != (ssize_t)length) trace_lose(records);
+    return done == (ssize_t)length;
 }
 
 void trace_line(const char *format, ...) {
@@ -78,13 +77,13 @@ void trace_line(const char *format, ...) {
     if (length < 0) return;
     if ((size_t)length > sizeof line - 2) length = sizeof line - 2;
     line[length++] = '\n';
-    put(line, (size_t)length, 1);
+    if (!put(line, (size_t)length)) trace_lose(1);
 }
 
 static void flush_locked(void) {
     uint64_t lines = 0;
     for (size_t at = 0; at < later_used; at++) lines += later[at] == '\n';
-    if (later_used) put(later, later_used, lines);
+    if (later_used && !put(later, later_used)) trace_drop(lines);
     later_used = 0;
 }
 

@@ -19,8 +19,12 @@ unsigned trace_name(const char *caller, const char *name);
 
 uint64_t trace_now(void);
 uint64_t trace_next(void);
+
+/* Records that could not be written: of calls, and of the activity that comes late. */
 uint64_t trace_lost(void);
+uint64_t trace_dropped(void);
 void trace_lose(uint64_t count);
+void trace_drop(uint64_t count);
 
 /* Ends the trace in a forked child: what follows there is not this process's. */
 void trace_abandon(void);

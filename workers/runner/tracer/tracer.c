@@ -277,7 +277,7 @@ static void on_buffer_completed(void *context, uint32_t stream, uint8_t *buffer,
     while (valid && cupti.next_record(buffer, valid, &record) == 0) write_activity(record);
     trace_flush();
     size_t dropped = 0;
-    if (cupti.dropped_records(context, stream, &dropped) == 0 && dropped) trace_lose(dropped);
+    if (cupti.dropped_records(context, stream, &dropped) == 0) trace_drop(dropped);
     free(buffer);
     atomic_fetch_sub(&buffers_out, 1);
 }
@@ -286,7 +286,8 @@ static void on_exit_of_process(void) {
     cupti.flush_all(FLUSH_FORCED);
     atomic_store(&ended, 1);
     trace_flush();
-    trace_line("E %llu %llu", (unsigned long long)atomic_load(&launches), (unsigned long long)trace_lost());
+    trace_line("E %llu %llu %llu", (unsigned long long)atomic_load(&launches), (unsigned long long)trace_lost(),
+               (unsigned long long)trace_dropped());
 }
 
 static void on_fork_in_child(void) {
