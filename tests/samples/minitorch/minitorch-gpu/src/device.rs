@@ -21,7 +21,7 @@ unsafe impl Sync for CudaContext {}
 impl CudaContext {
     pub fn new(ordinal: usize) -> GpuResult<Arc<Self>> {
         let driver = driver()?;
-        Ok(Arc::new(Self { driver, _context: driver.create_context(ordinal)? }))
+        Ok(Arc::new(Self { driver, _context: driver.primary_context(ordinal)? }))
     }
 }
 

@@ -17,7 +17,9 @@ pub type Handle = *mut c_void;
 /// Entry points of the driver library.
 pub struct Driver {
     init: unsafe extern "C" fn(c_uint) -> Status,
-    ctx_create: unsafe extern "C" fn(*mut Handle, c_uint, c_int) -> Status,
+    device_get: unsafe extern "C" fn(*mut c_int, c_int) -> Status,
+    ctx_retain: unsafe extern "C" fn(*mut Handle, c_int) -> Status,
+    ctx_set_current: unsafe extern "C" fn(Handle) -> Status,
     ctx_synchronize: unsafe extern "C" fn() -> Status,
     mem_alloc: unsafe extern "C" fn(*mut DevicePtr, usize) -> Status,
     mem_free: unsafe extern "C" fn(DevicePtr) -> Status,
@@ -59,7 +61,9 @@ fn load() -> Option<Driver> {
         }
         Some(Driver {
             init: symbol(lib, "cuInit")?,
-            ctx_create: symbol(lib, "cuCtxCreate_v2")?,
+            device_get: symbol(lib, "cuDeviceGet")?,
+            ctx_retain: symbol(lib, "cuDevicePrimaryCtxRetain")?,
+            ctx_set_current: symbol(lib, "cuCtxSetCurrent")?,
             ctx_synchronize: symbol(lib, "cuCtxSynchronize")?,
             mem_alloc: symbol(lib, "cuMemAlloc_v2")?,
             mem_free: symbol(lib, "cuMemFree_v2")?,
@@ -89,12 +93,15 @@ pub(crate) fn check(call: &'static str, status: Status) -> GpuResult<()> {
 }
 
 impl Driver {
-    pub fn create_context(&self, ordinal: usize) -> GpuResult<Handle> {
-        let mut context = std::ptr::null_mut();
-        // SAFETY: the out pointer is valid for the call.
+    /// Make the device's primary context current on this thread.
+    pub fn primary_context(&self, ordinal: usize) -> GpuResult<Handle> {
+        let (mut device, mut context) = (0, std::ptr::null_mut());
+        // SAFETY: the out pointers are valid for the calls.
         unsafe {
             check("cuInit", (self.init)(0))?;
-            check("cuCtxCreate", (self.ctx_create)(&mut context, 0, ordinal as c_int))?;
+            check("cuDeviceGet", (self.device_get)(&mut device, ordinal as c_int))?;
+            check("cuDevicePrimaryCtxRetain", (self.ctx_retain)(&mut context, device))?;
+            check("cuCtxSetCurrent", (self.ctx_set_current)(context))?;
         }
         Ok(context)
     }
