@@ -179,6 +179,7 @@ class Catalogue:
     kl_pairs: Mapping[tuple[str, str], Reached]
     by_base: Mapping[str, tuple[Operator, ...]] = field(repr=False, default_factory=dict)
     infos_by_name: Mapping[str, tuple[OpInfo, ...]] = field(repr=False, default_factory=dict)
+    infos_by_reached: Mapping[str, tuple[OpInfo, ...]] = field(repr=False, default_factory=dict)
 
     @property
     def version(self) -> str:
@@ -295,13 +296,33 @@ def _refusals(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str, Directi
     return found
 
 
+def _names(row: OpInfo) -> set[str]:
+    """Return the names an OpInfo goes by: its own, the operator's, its aliases', `linalg.svd` as one word."""
+    names = {row.name, row.aten_name, *row.aliases, row.name.replace(".", "_")}
+    if row.name.startswith("nn.functional."):
+        names.add(row.name.removeprefix("nn.functional."))
+    return names - {""}
+
+
 def _index(rows: Iterable[OpInfo]) -> dict[str, tuple[OpInfo, ...]]:
     found: dict[str, list[OpInfo]] = {}
     for row in rows:
-        for name in sorted({row.name, row.aten_name, *row.aliases} - {""}):
+        for name in sorted(_names(row)):
             found.setdefault(name, []).append(row)
     return {
         name: tuple(sorted(infos, key=lambda i: (i.name != name, i.variant))) for name, infos in found.items()
+    }
+
+
+def _reaching(rows: Iterable[OpInfo]) -> dict[str, tuple[OpInfo, ...]]:
+    """Index OpInfos by the operators they reach going forward, those that reach least first."""
+    found: dict[str, list[OpInfo]] = {}
+    for row in rows:
+        for base in sorted({name.partition(".")[0] for name in row.reached.forward}):
+            found.setdefault(base, []).append(row)
+    return {
+        base: tuple(sorted(infos, key=lambda i: (len(i.reached.forward), i.name, i.variant)))
+        for base, infos in found.items()
     }
 
 
@@ -333,6 +354,7 @@ def parse(data: Mapping[str, Any], origin: str = "the dump") -> Catalogue:
         behaviours={row["code"]: _refusal(row) for row in data["behaviours"]},
         by_base={base: tuple(rows) for base, rows in by_base.items()},
         infos_by_name=_index(op_infos),
+        infos_by_reached=_reaching(op_infos),
     )
 
 
