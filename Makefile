@@ -43,6 +43,10 @@ bench: setup  ## Measure speed, as ratios against peers in the same run
 docs: setup  ## Write the pages of docs/ that are made from the code
 	$(PYTHON_OF_VENV) -m tools.write_docs
 
-lock: setup  ## Resolve pyproject.toml anew into requirements.lock
-	$(TOOL)/uv pip compile pyproject.toml --universal --python-version 3.11 --all-extras --generate-hashes \
-	  --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" --quiet --upgrade -o requirements.lock
+COMPILE := $(TOOL)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --quiet \
+  --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
+
+lock: setup  ## Resolve pyproject.toml anew into requirements.lock and the images' locks
+	$(COMPILE) --all-extras --upgrade -o requirements.lock
+	$(COMPILE) --extra web --extra ptx --extra schedule -c requirements.lock -o docker/app.lock
+	$(COMPILE) --extra runner --extra tracer -c requirements.lock -o docker/runner.lock

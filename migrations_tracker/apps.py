@@ -15,5 +15,4 @@ class MigrationsTrackerConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the system checks."""
-        for check in checks.CHECKS:
-            register(check)
+        register(checks.check_configuration)

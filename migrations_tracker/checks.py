@@ -2,63 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from django.apps import AppConfig
 from django.conf import settings
-from django.core import checks
-from django.core.checks import CheckMessage, Error
+from django.core.checks import CheckMessage
+from django.core.checks.messages import ERROR, WARNING
 
 SCHEMES = ("redis://", "rediss://", "valkey://", "amqp://", "amqps://", "filesystem://", "memory://")
+LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]", "testserver"})
 
 
-def check_database(app_configs: Sequence[AppConfig] | None, **kwargs: object) -> list[CheckMessage]:
-    """Report that no database is configured."""
-    if settings.DATABASES["default"].get("NAME"):
-        return []
-    return [
-        Error(
-            "DATABASE_URL is not set.",
-            hint="Set it in the environment or in `.env`; or use `make run`, which brings a database.",
-            id="migrations_tracker.E001",
-        )
-    ]
+@dataclass(frozen=True, slots=True)
+class ConfigurationCheck:
+    """One thing that can be wrong with the configuration, and how it is noticed."""
+
+    id: str
+    level: int
+    summary: str
+    hint: str
+    is_wrong: Callable[[], bool]
+
+    def message(self) -> CheckMessage:
+        """Return what Django shows."""
+        return CheckMessage(self.level, self.summary, self.hint, id=self.id)
 
 
-def check_broker(app_configs: Sequence[AppConfig] | None, **kwargs: object) -> list[CheckMessage]:
-    """Report that no broker is configured, or one that Celery does not speak to."""
-    address = str(settings.CELERY_BROKER_URL)
-    if not address:
-        return [
-            Error(
-                "BROKER_URL is not set.",
-                hint="Set it in the environment or in `.env`; or use `make run`, which brings a broker.",
-                id="migrations_tracker.E002",
-            )
-        ]
-    if not address.startswith(SCHEMES):
-        return [
-            Error(
-                "BROKER_URL has a scheme that no broker answers to.",
-                hint=f"It begins with one of {', '.join(SCHEMES)}.",
-                id="migrations_tracker.E003",
-            )
-        ]
-    return []
+def _broker() -> str:
+    return str(settings.CELERY_BROKER_URL)
 
 
-def check_debug_is_local(app_configs: Sequence[AppConfig] | None, **kwargs: object) -> list[CheckMessage]:
-    """Warn when DEBUG is on and the pages answer to other names than this machine's."""
-    local = {"localhost", "127.0.0.1", "[::1]", "testserver"}
-    if not settings.DEBUG or set(settings.ALLOWED_HOSTS) <= local:
-        return []
-    return [
-        checks.Warning(
-            "DEBUG is on while ALLOWED_HOSTS names other machines.",
-            hint="Errors would show source code and settings to anybody who can reach the pages.",
-            id="migrations_tracker.W001",
-        )
-    ]
+CHECKS = (
+    ConfigurationCheck(
+        id="migrations_tracker.E001",
+        level=ERROR,
+        summary="DATABASE_URL is not set.",
+        hint="Set it in the environment or in `.env`; or use `make run`, which brings a database.",
+        is_wrong=lambda: not settings.DATABASES["default"].get("NAME"),
+    ),
+    ConfigurationCheck(
+        id="migrations_tracker.E002",
+        level=ERROR,
+        summary="BROKER_URL is not set.",
+        hint="Set it in the environment or in `.env`; or use `make run`, which brings a broker.",
+        is_wrong=lambda: not _broker(),
+    ),
+    ConfigurationCheck(
+        id="migrations_tracker.E003",
+        level=ERROR,
+        summary="BROKER_URL has a scheme that no broker answers to.",
+        hint=f"It begins with one of {', '.join(SCHEMES)}.",
+        is_wrong=lambda: bool(_broker()) and not _broker().startswith(SCHEMES),
+    ),
+    ConfigurationCheck(
+        id="migrations_tracker.W001",
+        level=WARNING,
+        summary="DEBUG is on while ALLOWED_HOSTS names other machines.",
+        hint="Errors would show source code and settings to anybody who can reach the pages.",
+        is_wrong=lambda: settings.DEBUG and not set(settings.ALLOWED_HOSTS) <= LOCAL_HOSTS,
+    ),
+    ConfigurationCheck(
+        id="migrations_tracker.W002",
+        level=WARNING,
+        summary="HTTPS is on, and CSRF_TRUSTED_ORIGINS is empty behind a proxy.",
+        hint="Name the origin that browsers use, such as `https://audit.example.org`, or forms are refused.",
+        is_wrong=lambda: settings.IS_BEHIND_PROXY and settings.IS_HTTPS and not settings.CSRF_TRUSTED_ORIGINS,
+    ),
+)
 
 
-CHECKS = (check_database, check_broker, check_debug_is_local)
+def check_configuration(app_configs: Sequence[AppConfig] | None, **kwargs: object) -> list[CheckMessage]:
+    """Report everything that is wrong with the configuration."""
+    return [check.message() for check in CHECKS if check.is_wrong()]

@@ -57,6 +57,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "migrations_tracker.health.HealthMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -159,7 +160,10 @@ if IS_HTTPS:
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
     SECURE_SSL_REDIRECT = True
     SECURE_HSTS_SECONDS = 365 * 24 * 3600
-if env.flag("BEHIND_PROXY", default=False, meaning="A proxy in front sets `X-Forwarded-Proto`; trust it."):
+IS_BEHIND_PROXY = env.flag(
+    "BEHIND_PROXY", default=False, meaning="A proxy in front sets `X-Forwarded-Proto`; trust it."
+)
+if IS_BEHIND_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
 CELERY_BROKER_URL = env.secret(

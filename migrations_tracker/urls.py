@@ -6,7 +6,6 @@ from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 
-from migrations_tracker.health import health
 from migrations_tracker.views import repositories, rules, scans, sites
 
 urlpatterns = [
@@ -29,6 +28,5 @@ urlpatterns = [
     path("sites/<int:pk>/comment/", sites.site_comment, name="site-comment"),
     path("rules/", rules.rule_index, name="rule-list"),
     path("rules/<str:key>/", rules.rule_detail, name="rule-detail"),
-    path("healthz", health, name="health"),
     path("admin/", admin.site.urls),
 ]

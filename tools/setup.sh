@@ -71,7 +71,7 @@ main() {
         "$python" -m venv $venv </dev/null || fail "The virtual environment could not be made: see the message above."
         wanted=$(cksum <requirements.lock)
     fi
-    total=$(grep -c '^[a-z]' requirements.lock)
+    total=$(awk '/^[a-z]/ { count++ } END { print count + 0 }' requirements.lock)
     echo "... Installing what requirements.lock names (about 400 MB are fetched once; a minute or two)"
     $venv/bin/python -m pip install --disable-pip-version-check --no-input --require-hashes --no-deps \
         --only-binary :all: --progress-bar off -r requirements.lock </dev/null 2>&1 | show_progress "$total" ||
