@@ -7,8 +7,8 @@ use crate::tensor::Tensor;
 
 /// Fail when a gradient holds NaN.
 pub fn check_gradient_anomaly<T: Float>(grad: &Tensor<T>, op: &'static str) -> TorchResult<()> {
-    if grad.is_cuda() {
-        return Ok(()); //~ FT003
+    if grad.is_cuda() { //~ FT003
+        return Ok(());
     }
     if grad.data()?.iter().any(|v| v.to_f64().is_nan()) {
         return Err(TorchError::Internal { message: format!("{op} produced NaN") });

@@ -4,13 +4,13 @@ use minitorch_gpu::elementwise::gpu_add;
 use minitorch_gpu::{cpu_to_gpu, gpu_to_cpu, GpuDevice};
 
 fn has_gpu() -> bool {
-    GpuDevice::new(0).is_ok()
+    GpuDevice::new(0).is_ok() //~ ok FT010: a question; the tests that leave early on its answer are marked
 }
 
 macro_rules! require_gpu {
     () => {
-        if !has_gpu() {
-            return; //~ FT010
+        if !has_gpu() { //~ FT010
+            return;
         }
     };
 }
@@ -25,8 +25,8 @@ fn large_sums() {
 
 #[test]
 fn small_sums() {
-    if !has_gpu() {
-        return; //~ FT010
+    if !has_gpu() { //~ FT010
+        return;
     }
     let d = GpuDevice::new(0).expect("a CUDA device");
     let x = cpu_to_gpu(&[1.0f32], &d).unwrap();
@@ -35,8 +35,8 @@ fn small_sums() {
 
 #[test]
 fn sums_when_the_machine_says_so() {
-    if std::env::var("CUDA_VISIBLE_DEVICES").is_err() {
-        return; //~ FT010
+    if std::env::var("CUDA_VISIBLE_DEVICES").is_err() { //~ FT010
+        return;
     }
     let d = GpuDevice::new(0).expect("a CUDA device");
     assert!(cpu_to_gpu(&[1.0f32], &d).is_ok());
@@ -51,9 +51,9 @@ fn sums_behind_a_macro() {
 
 #[test]
 fn sums_with_a_notice() {
-    let Ok(d) = GpuDevice::new(0) else {
+    let Ok(d) = GpuDevice::new(0) else { //~ FT010
         eprintln!("skipped: no CUDA device"); //~ ok FT012: a notice of a test
-        return; //~ FT010
+        return;
     };
     assert!(cpu_to_gpu(&[1.0f32], &d).is_ok());
 }
@@ -65,8 +65,8 @@ fn the_host_half_needs_no_card() {
 
 #[test]
 fn a_missing_driver_is_an_error() {
-    if has_gpu() {
-        return; //~ ok FT010: the refusal can only be seen on a machine without a card
+    if has_gpu() { //~ ok FT010: the refusal can only be seen on a machine without a card
+        return;
     }
     assert!(GpuDevice::new(0).is_err());
 }

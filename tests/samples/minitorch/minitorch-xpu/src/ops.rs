@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     fn xpu() -> Option<XpuDevice> {
-        XpuDevice::new(0).map_err(|e| eprintln!("no XPU here: {e}")).ok() //~ ok FT012: a notice of a test helper
+        XpuDevice::new(0).map_err(|e| eprintln!("no XPU here: {e}")).ok() //~ ok FT012: a notice of a test helper //~ FT010
     }
 
     #[test]
