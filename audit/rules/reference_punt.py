@@ -115,6 +115,7 @@ class ReferencePunt(Rule):
                 and path.use is Use.COMPUTED
                 and path.launch is None
                 and not path.has_device_path
+                and not path.is_host_update
             ):
                 form = "host-body" if path.upload is None else "host-body-and-upload"
                 yield judgement.host_path_candidate(path, form)

@@ -120,5 +120,8 @@ class SilentFallback(Rule):
         for path in judgement.paths.all:
             if path.trigger is Trigger.FAILURE:
                 yield judgement.host_path_candidate(path, "failed-attempt")
-            elif path.trigger is Trigger.NONE and path.has_device_path and path.launch is None:
-                yield judgement.host_path_candidate(path, "default-host-path")
+            elif path.trigger is Trigger.NONE and path.launch is None:
+                if path.has_device_path:
+                    yield judgement.host_path_candidate(path, "default-host-path")
+                elif path.is_host_update:
+                    yield judgement.host_path_candidate(path, "state-updated-on-host")

@@ -41,6 +41,7 @@ class TransferWords:
     download_functions: tuple[str, ...]
     upload_methods: tuple[str, ...]
     upload_functions: tuple[str, ...]
+    in_place_uploads: tuple[str, ...]
     transfer_apis: tuple[str, ...]
     refusing_accessors: tuple[str, ...]
     host_constructors: tuple[str, ...]

@@ -6,11 +6,12 @@ import re
 
 from audit.scanner.link.flow import Flow
 from audit.scanner.link.unit import Fn, base_type
+from audit.scanner.link.workspace import Workspace
 from audit.scanner.profile import Profile, any_pattern
 
 _ROOT = re.compile(r"^([A-Za-z_][\w]*(?:\s*::\s*(?:<[^>]*>|\w+))*)\s*(.?)", re.DOTALL)
 _WRAPPERS = re.compile(r"\b(?:Result|Option|FerrotorchResult|GpuResult|Arc|Box)\b")
-_CALLABLE = re.compile(r"\b(?:Fn|FnMut|FnOnce)\s*\(|\bfn\s*\(")
+_CALLABLE = re.compile(r"\b(?:Fn|FnMut|FnOnce|fn)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 _HOST_STORAGE = re.compile(r"\bStorage::cpu\s*\(|\w*Storage::cpu\s*\(")
 _DEPTH = 5
 
@@ -18,7 +19,8 @@ _DEPTH = 5
 class Operands:
     """Answers for one profile."""
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: Profile, workspace: Workspace) -> None:
+        self._workspace = workspace
         transfer = profile.transfer
         self._constructors = frozenset(transfer.host_constructors)
         self._host_types = frozenset(transfer.host_types)
@@ -83,14 +85,31 @@ class Operands:
         type_ = function.facts.return_type
         if not type_ or self.names_device_type(type_) or re.search(r"\bSelf\b", type_):
             return False
-        return bool(re.search(r"[A-Za-z_]", _WRAPPERS.sub("", type_)))
+        fields = self._workspace.struct_fields
+        for word in re.findall(r"\w+", type_):
+            if any(self.names_device_type(field) for field in fields.get(word, {}).values()):
+                return False
+        words = re.findall(r"(?<!')\b[A-Za-z_]\w*", _WRAPPERS.sub("", type_))
+        return bool(words) and all(self._is_host_word(word) for word in words)
+
+    def _is_host_word(self, word: str) -> bool:
+        """Say whether a word of a type is a host type; a name that nothing is known of is none."""
+        return (
+            word[0].islower()
+            or len(word) == 1
+            or word in self._host_types
+            or word in self._workspace.struct_fields
+        )
+
+    def makes_host_storage(self, text: str) -> bool:
+        """Say whether a text builds a tensor's storage from host data."""
+        return bool(_HOST_STORAGE.search(text))
 
     def takes_callable(self, function: Fn) -> bool:
-        """Say whether a parameter is a function or closure, directly or through a bound."""
+        """Say whether a parameter is a function of host values, directly or through a bound.
+
+        A function of tensors is a user's model, not the body of an element-wise operator.
+        """
         facts = function.facts
-        if any(_CALLABLE.search(parameter.type) for parameter in facts.parameters):
-            return True
-        header = function.text(facts.start, facts.body_start or facts.end)
-        return bool(
-            _CALLABLE.search(header.partition("->")[0]) or _CALLABLE.search(header.partition("where")[2])
-        )
+        header = function.text(facts.name_start, facts.body_start or facts.end)
+        return any(not self.names_device_type(found[1]) for found in _CALLABLE.finditer(header))

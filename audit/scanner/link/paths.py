@@ -21,6 +21,7 @@ from audit.scanner.profile import any_pattern
 _FAILURE_PATTERN = re.compile(r"^(?:Err\b|None\b|\w*(?:::\w+)*::?Err\b)")
 _SUCCESS_PATTERN = re.compile(r"^\(*(?:Ok|Some|true)\b")
 _SWALLOWED = re.compile(r"\.(?:ok|is_ok|is_some|unwrap_or_default)\(\)")
+_CALLABLE = re.compile(r"\bFn(?:Mut|Once)?\s*\(([^()]*)\)")
 _WORD = r"(?<![\w.]){}\b"
 
 
@@ -47,7 +48,7 @@ class HostPath(NamedTuple):
     `trigger` and `test` say what sends control here: a failed attempt, a device branch or layout test that
     does not cover the case, an explicit device branch, or nothing. `launch` is the device work whose output
     is read; `has_device_path` tells that the function reaches the device on another path. `start:end` is
-    where the path is reported.
+    where the path is reported; `is_host_update` tells that the function overwrites device state from the host.
     """
 
     function: Fn
@@ -60,6 +61,8 @@ class HostPath(NamedTuple):
     has_device_path: bool
     start: int
     end: int
+
+    is_host_update: bool
 
     @property
     def cause(self) -> tuple[str, int, int]:
@@ -83,23 +86,49 @@ class HostPaths:
 
     def _of(self, index: int) -> Iterator[HostPath]:
         function = self._summaries.workspace.functions[index]
-        if self._summaries.is_host_helper(function):
+        if self._summaries.answers_elsewhere(function):
             return
         open_reads = [read for read in self._summaries.reads[index] if not read.pardon]
         for reads in self._grouped(function, open_reads):
             yield from self._paths(function, reads)
 
     def _grouped(self, function: Fn, reads: list[Read]) -> list[list[Read]]:
-        """Group reads by the branch they are in; a branch inside another one that reads belongs to it."""
+        """Group reads by the branch they are in; a branch inside another one that reads belongs to it.
+
+        Unless it is a way of its own: it leaves, or it is the branch for the device.
+        """
         branches: dict[int, list[Read]] = {}
         for read in reads:
             branches.setdefault(self._branch(function, read.call.region), []).append(read)
         merged: dict[int, list[Read]] = {}
         for branch in sorted(branches):
-            around = [self._branch(function, one) for one in function.ancestors(branch)[1:]]
-            target = next((one for one in around if one in merged), branch)
+            target = branch
+            if not self._is_own_way(function, branch):
+                around = [self._branch(function, one) for one in function.ancestors(branch)[1:]]
+                target = next((one for one in around if one in merged), branch)
+            # What the outer branch reads comes first: it is what always happens.
             merged.setdefault(target, []).extend(branches[branch])
-        return [sorted(group, key=lambda read: read.call.start) for group in merged.values()]
+        return [round_trip for group in merged.values() for round_trip in self._round_trips(function, group)]
+
+    def _is_own_way(self, function: Fn, branch: int) -> bool:
+        flow = self._summaries.flow(function)
+        region = function.facts.regions[branch]
+        if region.kind not in (RegionKind.THEN, RegionKind.ELSE, RegionKind.ARM):
+            return False
+        return flow.leaves(branch) or flow.place(flow.entering(branch)) is Place.DEVICE
+
+    def _round_trips(self, function: Fn, reads: list[Read]) -> list[list[Read]]:
+        """Split reads where data went to the device and came back in between."""
+        found = [[reads[0]]]
+        for read in reads[1:]:
+            before = found[-1][-1]
+            launch = self._launch_of(function, read)
+            is_later = read.call.start > before.call.start
+            if (is_later and launch is not None and launch.start > before.call.end) or (is_later and Use.REWRAPPED is self._use_of(function, read) is self._use_of(function, before)):
+                found.append([read])
+            else:
+                found[-1].append(read)
+        return found
 
     def _branch(self, function: Fn, region: int) -> int:
         """Return the nearest region around that control reaches only under a condition."""
@@ -111,12 +140,14 @@ class HostPaths:
     def _paths(self, function: Fn, reads: list[Read]) -> Iterator[HostPath]:
         first = reads[0].call
         around = frozenset(function.ancestors(first.region))
+        in_place = self._summaries.profile.transfer.in_place_uploads
         common = {
             "function": function,
             "reads": tuple(reads),
             "launch": self._launch_of(function, reads[0]),
             "upload": self._upload_behind(function, reads),
             "use": self._use(function, reads),
+            "is_host_update": any(call.name in in_place for call in function.facts.calls),
             "has_device_path": self._has_device_path(function, first, around),
         }
         entries = self._entries(function, first)
@@ -139,8 +170,9 @@ class HostPaths:
         )
         if enclosing is not None:
             return [(Trigger.FAILURE, enclosing)]
-        failure = self._last_failure(function, flow, read)
-        limit = self._limit(function, flow, read, tests)
+        around = frozenset(function.ancestors(read.region))
+        failure = self._last_failure(function, flow, read, around)
+        limit = self._limit(function, flow, read, tests, failure)
         found: list[tuple[Trigger, Test | None]] = []
         if failure is not None:
             found.append((Trigger.FAILURE, failure))
@@ -151,7 +183,7 @@ class HostPaths:
             found.append((Trigger.NONE, None) if device is None else (Trigger.DEVICE, device))
         return found
 
-    def _last_failure(self, function: Fn, flow: Flow, read: Call) -> Test | None:
+    def _last_failure(self, function: Fn, flow: Flow, read: Call, around: frozenset[int]) -> Test | None:
         """Return the last attempt before a read whose success leaves, so that its failure leads here."""
         found = None
         for index, region in enumerate(function.facts.regions):
@@ -160,9 +192,30 @@ class HostPaths:
             if not flow.leaves(index):
                 continue
             test = flow.entering(index)
-            if self.is_failed_attempt(function, test._replace(holds=not test.holds)):
-                found = test._replace(holds=not test.holds)
+            missed = test._replace(holds=not test.holds)
+            if self._asks_for_backend(test) or self._is_layout_limit(flow, test):
+                continue
+            if self.is_failed_attempt(function, missed) or self._ends_device_branch(
+                function, flow, region.parent, around
+            ):
+                found = missed
         return found
+
+    def _ends_device_branch(self, function: Fn, flow: Flow, parent: int, around: frozenset[int]) -> bool:
+        """Say whether a branch for the device runs on to the read when what it holds does not leave."""
+        regions = function.facts.regions
+        while regions[parent].kind == RegionKind.THEN and self._asks_for_backend(flow.entering(parent)):
+            parent = regions[parent].parent
+        if parent in around or flow.leaves(parent) or regions[parent].kind != RegionKind.THEN:
+            return False
+        if not self._launches_in(function, regions[parent].start, regions[parent].end):
+            return False
+        return flow.place(flow.entering(parent)) is Place.DEVICE
+
+    def _asks_for_backend(self, test: Test) -> bool:
+        """Say whether a test only asks for the backend: device data without one can't be."""
+        accessors = self._summaries.profile.launch.backend_accessors
+        return any(f"{accessor}(" in test.subject for accessor in accessors)
 
     def is_failed_attempt(self, function: Fn, test: Test) -> bool:
         """Say whether a test holds because something on the device did not work."""
@@ -195,19 +248,45 @@ class HostPaths:
             if start <= call.start < start + len(text)
         )
 
-    def _limit(self, function: Fn, flow: Flow, read: Call, tests: list[Test]) -> Test | None:
+    def _limit(
+        self, function: Fn, flow: Flow, read: Call, tests: list[Test], failure: Test | None
+    ) -> Test | None:
         """Return the device or layout test that does not cover the case which is read here."""
         for test in tests:
-            if self._is_device_limit(flow, test) or self._is_layout_limit(flow, test):
+            if self._is_device_limit(flow, test):
                 return test
+            if self._is_layout_limit(flow, test) and not self._refuses(function, test):
+                return test
+        around = frozenset(function.ancestors(read.region))
         for index, region in enumerate(function.facts.regions):
             if region.kind == RegionKind.THEN and region.group_end <= read.start:
                 test = flow.entering(index)._replace(holds=False)
+                if (
+                    flow.leaves(index)
+                    and self._is_layout_limit(flow, test)
+                    and self._ends_device_branch(function, flow, region.parent, around)
+                ):
+                    return test
                 if self._is_device_limit(flow, test) and self._launches_in(
                     function, region.start, region.end
                 ):
                     return test
-        return None
+        return None if failure is None else self._condition_of_attempt(function, flow, read, failure)
+
+    def _condition_of_attempt(self, function: Fn, flow: Flow, read: Call, failure: Test) -> Test | None:
+        """Return the condition under which alone the device is tried."""
+        around = frozenset(function.ancestors(read.region))
+        outer = function.facts.regions[failure.region].parent
+        if outer in around or function.facts.regions[outer].kind != RegionKind.THEN:
+            return None
+        test = flow.entering(outer)._replace(holds=False)
+        return None if flow.place(test) is Place.HOST else test
+
+    def _refuses(self, function: Fn, test: Test) -> bool:
+        """Say whether the branch that was left behind returns an error: then the test only validates."""
+        return not test.encloses and any(
+            call.region == test.region and call.name == "Err" for call in function.facts.calls
+        )
 
     def _is_device_limit(self, flow: Flow, test: Test) -> bool:
         """Say whether a test is a device test with further conditions, which failed."""
@@ -226,7 +305,7 @@ class HostPaths:
         profile = self._summaries.profile
         if call.kind == CallKind.MACRO or call.name in profile.uploads or call.name in profile.downloads:
             return False
-        if self._summaries.is_launch(function, call):
+        if self._summaries.is_launch(function, call) or self._calls_given_model(function, call):
             return True
         return any(
             callee.index in self._summaries.launching
@@ -235,9 +314,23 @@ class HostPaths:
 
     def launches(self, function: Fn) -> list[Call]:
         """Return the calls of a function that put work on the device."""
-        if function.index not in self._summaries.launching:
+        if function.index not in self._summaries.launching and not self._takes_model(function):
             return []
         return [call for call in function.facts.calls if self.is_device_call(function, call)]
+
+    def _takes_model(self, function: Fn) -> bool:
+        """Say whether a parameter is a function of tensors: a user's model, which runs where its input is."""
+        header = function.text(function.facts.name_start, function.facts.body_start)
+        return "Fn" in header and any(
+            self._summaries.operands.names_device_type(found[1]) for found in _CALLABLE.finditer(header)
+        )
+
+    def _calls_given_model(self, function: Fn, call: Call) -> bool:
+        return (
+            call.kind == CallKind.PLAIN
+            and any(parameter.name == call.name for parameter in function.facts.parameters)
+            and self._takes_model(function)
+        )
 
     def _launches_in(self, function: Fn, start: int, end: int) -> bool:
         return any(start <= call.start < end for call in self.launches(function))
@@ -299,7 +392,7 @@ class HostPaths:
         return uses.pop() if len(uses) == 1 else Use.COMPUTED
 
     def _use_of(self, function: Fn, read: Read) -> Use:
-        if read.helper is not None and not self._summaries.operands.returns_host_data(read.helper):
+        if read.helper is not None:
             return Use.COMPUTED
         name = next(
             (
@@ -341,9 +434,11 @@ class HostPaths:
     def is_backward(self, function: Fn) -> bool:
         """Say whether a function computes gradients."""
         words = self._summaries.profile.autograd
-        return (function.name in words.methods and function.trait in words.traits) or bool(
-            self._backward_name.search(function.name)
-        )
+        if function.name in words.methods and function.trait in words.traits:
+            return True
+        package = function.unit.package
+        is_kernel_code = package is not None and package.name in self._summaries.profile.gpu.crates
+        return not is_kernel_code and bool(self._backward_name.search(function.name))
 
 
 def _read_test(test: Test) -> tuple[str, str, bool]:

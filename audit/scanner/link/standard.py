@@ -14,6 +14,7 @@ starts_with step_by store sum swap take tan tanh to_le_bytes to_owned to_string 
 unwrap unwrap_or unwrap_or_default unwrap_or_else values windows with_capacity write zip product
 then and_then flatten copysign signum mul_add rem_euclid saturating_sub checked_add elapsed now
 is_finite is_nan
+add sub div rem neg offset cast as_mut_ptr as_bytes_mut sum_by unwrap_unchecked ok_or
 """
 
 STANDARD_METHODS = frozenset(_WORDS.split())

@@ -12,6 +12,7 @@ from audit.scanner.extract.facts import Call, CallKind, RegionKind
 from audit.scanner.link.flow import DeviceTests, Flow, Place
 from audit.scanner.link.operands import Operands
 from audit.scanner.link.resolve import Resolver
+from audit.scanner.link.standard import STANDARD_METHODS
 from audit.scanner.link.unit import Fn
 from audit.scanner.link.workspace import Workspace
 from audit.scanner.profile import Profile, any_pattern
@@ -55,13 +56,15 @@ class Summaries:
         self.resolver = resolver
         self.profile = profile
         self.tests = DeviceTests(profile)
-        self.operands = Operands(profile)
+        self.operands = Operands(profile, workspace)
         self._flows: dict[int, Flow] = {}
         self._launch_pattern = any_pattern(profile.launch.call_patterns)
         self._launch_names: dict[str, bool] = {}
         self._host_name = any_pattern(profile.transfer.host_name_patterns)
         self._gate_text = any_pattern(profile.gate.environment_patterns)
+        self._setup_name = any_pattern(profile.setup.function_patterns)
         self._features = frozenset(profile.gpu.features)
+        self._transfers = frozenset(profile.transfer.transfer_apis) | profile.uploads | profile.downloads
         self._refusing = frozenset(profile.transfer.refusing_accessors)
         self.launching: dict[int, Reason] = {}
         self.gates: dict[int, Gate] = {}
@@ -151,6 +154,8 @@ class Summaries:
         names = self.profile
         if call.name in names.uploads or call.name in names.downloads or _ALLOCATION.match(call.name):
             return False
+        if call.name in STANDARD_METHODS:
+            return False
         receiver = function.text(call.start, call.name_start).rstrip(". \n")
         if receiver.isidentifier():
             type_ = self.resolver.types(function).get(receiver, "")
@@ -174,15 +179,16 @@ class Summaries:
 
     def _find_launching(self) -> None:
         for function in self.workspace.functions:
-            if self.is_device_off(function):
+            if self.is_device_off(function) or function.name in self._transfers:
                 continue
             for call in function.facts.calls:
                 if self.is_launch(function, call):
                     self.launching[function.index] = Reason(call, None)
                     break
-        self._spread(
-            self.launching, lambda function, call: not self.is_device_off(function), list(self.launching)
-        )
+        self._spread(self.launching, self._passes_launch_on, list(self.launching))
+
+    def _passes_launch_on(self, function: Fn, call: Call) -> bool:
+        return function.name not in self._transfers and not self.is_device_off(function)
 
     # -- gates -------------------------------------------------------------------------------------------
 
@@ -234,7 +240,7 @@ class Summaries:
 
     def _find_rejecting(self) -> None:
         for function in self.workspace.functions:
-            if not function.has_body or function.is_test_code:
+            if not function.has_body or function.is_test_code or function.name in self._transfers:
                 continue
             reason = self._own_rejection(function)
             if reason is not None:
@@ -256,10 +262,25 @@ class Summaries:
             return False
         flow = self.flow(function)
         entering = flow.tests_at(call.start, call.region)
+        if region.kind == RegionKind.ARM and self._has_working_device_arm(function, call.region):
+            return False
         return (
             bool(entering)
             and flow.place(entering[0]) is Place.DEVICE
             and flow.place(entering[0]._replace(holds=not entering[0].holds)) is Place.HOST
+        )
+
+    def _has_working_device_arm(self, function: Fn, arm: int) -> bool:
+        """Say whether another arm of the match takes device data and does not refuse it."""
+        flow = self.flow(function)
+        group = function.facts.regions[arm].group_start
+        refusing = {call.region for call in function.facts.calls if call.name == "Err"}
+        return any(
+            region.kind == RegionKind.ARM
+            and region.group_start == group
+            and index not in refusing
+            and flow.place(flow.entering(index)) is not Place.HOST
+            for index, region in enumerate(function.facts.regions)
         )
 
     def is_refusing_access(self, function: Fn, call: Call) -> bool:
@@ -283,7 +304,12 @@ class Summaries:
         return region.tail_end == call.end and call.start >= region.tail_start
 
     def _passes_rejection_on(self, function: Fn, call: Call) -> bool:
-        if call.region != 0 or function.is_test_code or not self._propagates(function, call):
+        if (
+            call.region != 0
+            or function.is_test_code
+            or function.name in self._transfers
+            or not self._propagates(function, call)
+        ):
             return False
         if self.place_at(function, call) is Place.HOST:
             return False
@@ -293,7 +319,10 @@ class Summaries:
         flow = self.flow(function)
         operands = self.resolver.arguments(function, call)
         if call.kind == CallKind.METHOD:
-            operands.append(function.text(call.start, call.name_start).rstrip(". \n"))
+            receiver = function.text(call.start, call.name_start).rstrip(". \n")
+            type_ = self.resolver.type_of(function, receiver)
+            if not operands or not type_ or receiver == "self" or self.operands.names_device_type(type_):
+                operands.append(receiver)
         return any(
             self.operands.may_be_on_device(function, flow, operand)
             for operand in operands
@@ -333,8 +362,42 @@ class Summaries:
                 if function.index not in seen and self.is_host_helper(function):
                     seen.add(function.index)
                     queue.append(function.index)
+        self._find_host_gradients()
         for index, reads in self.reads.items():
             self.reads[index] = tuple(sorted(reads, key=lambda read: read.call.start))
+
+    def _find_host_gradients(self) -> None:
+        """In a backward pass, a call of an operator with a host body only is a read too."""
+        words = self.profile.autograd
+        host_only = {
+            index
+            for index, reads in self.reads.items()
+            if index not in self.launching
+            and any(not read.pardon and self._always_runs(index, read.call) for read in reads)
+        }
+        found: dict[int, list[Read]] = defaultdict(list)
+        for trait in words.traits:
+            for function in self.workspace.trait_methods.get(trait, ()):
+                if function.name not in words.methods or function.index in self.reads:
+                    continue
+                if not self._is_examined(function):
+                    continue
+                for call in function.facts.calls:
+                    callee = next(
+                        (one for one in self.resolver.resolve(function, call) if one.index in host_only), None
+                    )
+                    if callee is not None and self._gets_device_data(function, call):
+                        operand = self._operand(function, call)
+                        found[function.index].append(Read(call, operand, callee, self.pardon(function, call)))
+        for index, reads in found.items():
+            self.reads[index] = tuple(reads)
+
+    def _always_runs(self, index: int, call: Call) -> bool:
+        function = self.workspace.functions[index]
+        return all(
+            function.facts.regions[region].kind in (RegionKind.BODY, RegionKind.LOOP, RegionKind.CLOSURE)
+            for region in function.ancestors(call.region)
+        )
 
     def _is_examined(self, function: Fn) -> bool:
         return function.is_product_code and not self.is_device_off(function) and not self.is_kernel(function)
@@ -370,15 +433,29 @@ class Summaries:
             return False
         return (
             self.operands.takes_callable(function)
-            or (not function.facts.visibility and self.operands.returns_host_data(function))
+            or self.returns_host_data(function)
             or bool(self._host_name.search(function.name))
+        )
+
+    def returns_host_data(self, function: Fn) -> bool:
+        """Say whether reading is what a function is for: its result is host data, and it does nothing else."""
+        return self.operands.returns_host_data(function) and not self._makes_tensors(function)
+
+    def answers_elsewhere(self, function: Fn) -> bool:
+        """Say whether only the callers of a host helper answer for it, and not the helper itself."""
+        return self.is_host_helper(function) and (
+            self.operands.takes_callable(function)
+            or self.returns_host_data(function)
+            or (function.unit.package is not None and function.unit.package.name in self.profile.gpu.crates)
         )
 
     def pardon(self, function: Fn, call: Call) -> str:
         """Say what makes reading device data on the host legal at a call; empty when nothing does."""
         if function.name in self.profile.transfer.transfer_apis:
             return "transfer-api"
-        if self.operands.returns_host_data(function):
+        if self._is_setup(function):
+            return "setup"
+        if self.returns_host_data(function):
             return "explicit-host-return"
         flow = self.flow(function)
         tests = flow.tests_at(call.start, call.region)
@@ -389,14 +466,37 @@ class Summaries:
             if not test.pattern and flow.told(test.subject, test.holds, self.opens, _never):
                 return "opt-in"
         around = frozenset(function.ancestors(call.region))
+        behind = self._reached_behind(function, call)
         for other in function.facts.calls:
-            if other.region in around and other.start != call.start:
+            if other.start != call.start and other.region in (around if other.start < call.start else behind):
                 reason = self._pardon_by(function, call, other)
                 if reason:
                     return reason
-        if self._is_rejected_behind(function, call, around):
-            return "rejected"
-        return ""
+        return "rejected" if self._is_rejected_behind(function, call, behind) else ""
+
+    def _is_setup(self, function: Fn) -> bool:
+        """Say whether a function builds its own type, once."""
+        own = r"\bSelf\b" + (rf"|\b{re.escape(function.self_type)}\b" if function.self_type else "")
+        return bool(self._setup_name.search(function.name) and re.search(own, function.facts.return_type))
+
+    def _makes_tensors(self, function: Fn) -> bool:
+        """Say whether a function builds tensors or uploads: then it does more than read."""
+        uploads = self.profile.uploads
+        return any(
+            call.name in uploads
+            or self.operands.makes_host_storage(function.text(call.start, call.arguments_start + 1))
+            for call in function.facts.calls
+        )
+
+    def _reached_behind(self, function: Fn, call: Call) -> frozenset[int]:
+        """Return the regions around a call whose further course is reached behind it."""
+        flow = self.flow(function)
+        found = set()
+        for region in function.ancestors(call.region):
+            found.add(region)
+            if flow.leaves(region):
+                break
+        return frozenset(found)
 
     def _pardon_by(self, function: Fn, call: Call, other: Call) -> str:
         if (
@@ -406,13 +506,27 @@ class Summaries:
             and other.is_tried
         ):
             return "opt-in"
-        if self.is_refusing_access(function, other):
+        if self.is_refusing_access(function, other) and self._speaks_for(function, other, call):
             return "refusing-access"
         if self._propagates(function, other) and not self._is_download(other):
             for callee in self.resolver.resolve(function, other):
                 if callee.index in self.rejecting and self._gets_device_data(function, other):
                     return "rejected"
         return ""
+
+    def _speaks_for(self, function: Fn, access: Call, read: Call) -> bool:
+        """Say whether what an accessor refuses is what is read, or the operator's first tensor."""
+        operand = function.text(access.start, access.name_start).rstrip(". \n")
+        first = next(
+            (
+                parameter.name
+                for parameter in function.facts.parameters
+                if parameter.name == "self" or self.operands.names_device_type(parameter.type)
+            ),
+            "",
+        )
+        root = re.split(r"\W", operand, maxsplit=1)[0]
+        return root == first or operand == self._operand(function, read)
 
     def _is_download(self, call: Call) -> bool:
         return call.name in self.profile.downloads
