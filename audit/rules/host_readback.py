@@ -74,7 +74,7 @@ class HostReadback(Rule):
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield the host paths that a launch precedes."""
         for path in judgement.paths.all:
-            if path.use is not Use.COMPUTED:
+            if path.use in (Use.REWRAPPED, Use.MEASURED):
                 yield judgement.host_path_candidate(path, f"{path.use}-on-host")
             elif path.launch is not None:
                 form = "readback-and-upload" if path.upload is not None else "readback"

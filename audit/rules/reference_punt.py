@@ -112,7 +112,7 @@ class ReferencePunt(Rule):
         for path in judgement.paths.all:
             if (
                 path.trigger is Trigger.NONE
-                and path.use is Use.COMPUTED
+                and path.use in (Use.COMPUTED, Use.DEMOTED)
                 and path.launch is None
                 and not path.has_device_path
                 and not path.is_host_update

@@ -113,10 +113,13 @@ class TestWords:
 
 @dataclass(frozen=True, slots=True)
 class SetupWords:
-    """Code that runs once or exports data: host work is what it is for."""
+    """Code that runs once or exports data: host work is what it is for.
 
-    function_patterns: tuple[str, ...]
-    paths: tuple[str, ...] = ()
+    Constructors count only where they return their own type.
+    """
+
+    constructor_patterns: tuple[str, ...]
+    export_patterns: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -35,10 +35,15 @@ class Trigger(StrEnum):
 
 
 class Use(StrEnum):
-    """What becomes of the data that was read."""
+    """What becomes of the data that was read.
+
+    Rewrapped data goes into another tensor as it is; demoted data is an operator's own input that comes out as
+    a host tensor; of measured data only the length is asked.
+    """
 
     COMPUTED = "computed"
     REWRAPPED = "rewrapped"
+    DEMOTED = "demoted"
     MEASURED = "measured"
 
 
@@ -48,7 +53,7 @@ class HostPath(NamedTuple):
     `trigger` and `test` say what sends control here: a failed attempt, a device branch or layout test that
     does not cover the case, an explicit device branch, or nothing. `launch` is the device work whose output
     is read; `has_device_path` tells that the function reaches the device on another path. `start:end` is
-    where the path is reported; `is_host_update` tells that the function overwrites device state from the host.
+    where the path is reported; `is_host_update` tells that device state is overwritten from the host.
     """
 
     function: Fn
@@ -118,17 +123,44 @@ class HostPaths:
         return flow.leaves(branch) or flow.place(flow.entering(branch)) is Place.DEVICE
 
     def _round_trips(self, function: Fn, reads: list[Read]) -> list[list[Read]]:
-        """Split reads where data went to the device and came back in between."""
+        """Split reads where data went to the device and came back in between, and reads of a length alone."""
         found = [[reads[0]]]
         for read in reads[1:]:
-            before = found[-1][-1]
-            launch = self._launch_of(function, read)
-            is_later = read.call.start > before.call.start
-            if (is_later and launch is not None and launch.start > before.call.end) or (is_later and Use.REWRAPPED is self._use_of(function, read) is self._use_of(function, before)):
+            if self._is_another_trip(function, found[-1][-1], read):
                 found.append([read])
             else:
                 found[-1].append(read)
         return found
+
+    def _is_another_trip(self, function: Fn, before: Read, read: Read) -> bool:
+        if read.call.start < before.call.start:
+            return False
+        uses = (self._use_of(function, before), self._use_of(function, read))
+        if uses[0] is uses[1] is Use.REWRAPPED or (uses[0] is Use.MEASURED) != (uses[1] is Use.MEASURED):
+            return True
+        launch = self._launch_of(function, read)
+        if launch is not None and launch.start > before.call.end:
+            return True
+        bound = self._bound_at(function, read)
+        names = self._summaries.profile.uploads
+        return any(
+            before.call.end < call.start < bound and call.name in names for call in function.facts.calls
+        )
+
+    def _bound_at(self, function: Fn, read: Read) -> int:
+        """Return where the local that is read gets its value, or 0."""
+        name = re.match(r"[&*\s]*(\w+)$", read.operand.strip())
+        if name is None:
+            return 0
+        return max(
+            (
+                let.value_start
+                for let in function.facts.lets
+                if let.start < read.call.start
+                and function.text(let.pattern_start, let.pattern_end).removeprefix("mut ").strip() == name[1]
+            ),
+            default=0,
+        )
 
     def _branch(self, function: Fn, region: int) -> int:
         """Return the nearest region around that control reaches only under a condition."""
@@ -204,9 +236,11 @@ class HostPaths:
     def _ends_device_branch(self, function: Fn, flow: Flow, parent: int, around: frozenset[int]) -> bool:
         """Say whether a branch for the device runs on to the read when what it holds does not leave."""
         regions = function.facts.regions
+        if flow.leaves(parent):
+            return False
         while regions[parent].kind == RegionKind.THEN and self._asks_for_backend(flow.entering(parent)):
             parent = regions[parent].parent
-        if parent in around or flow.leaves(parent) or regions[parent].kind != RegionKind.THEN:
+        if parent in around or regions[parent].kind != RegionKind.THEN:
             return False
         if not self._launches_in(function, regions[parent].start, regions[parent].end):
             return False
@@ -296,7 +330,10 @@ class HostPaths:
 
     def _is_layout_limit(self, flow: Flow, test: Test) -> bool:
         """Say whether a test asks for layout, rank or dtype, and leads here by its outcome alone."""
-        return not test.pattern and bool(self._layout.search(flow.expand(test.subject)))
+        if test.pattern or test.subject.startswith("let "):
+            return False
+        condition = flow.expand(test.subject)
+        return bool(self._layout.search(condition)) and not self._summaries.tests.mentions_device(condition)
 
     # -- device work around ------------------------------------------------------------------------------
 
@@ -389,7 +426,12 @@ class HostPaths:
 
     def _use(self, function: Fn, reads: list[Read]) -> Use:
         uses = {self._use_of(function, read) for read in reads}
-        return uses.pop() if len(uses) == 1 else Use.COMPUTED
+        use = uses.pop() if len(uses) == 1 else Use.COMPUTED
+        if use is Use.REWRAPPED and self._upload_behind(function, reads) is None:
+            roots = {re.split(r"\W", read.operand.lstrip("&*("), maxsplit=1)[0] for read in reads}
+            if roots <= {parameter.name for parameter in function.facts.parameters}:
+                return Use.DEMOTED
+        return use
 
     def _use_of(self, function: Fn, read: Read) -> Use:
         if read.helper is not None:

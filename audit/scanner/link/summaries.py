@@ -62,7 +62,8 @@ class Summaries:
         self._launch_names: dict[str, bool] = {}
         self._host_name = any_pattern(profile.transfer.host_name_patterns)
         self._gate_text = any_pattern(profile.gate.environment_patterns)
-        self._setup_name = any_pattern(profile.setup.function_patterns)
+        self._setup_name = any_pattern(profile.setup.constructor_patterns)
+        self._export_name = any_pattern(profile.setup.export_patterns)
         self._features = frozenset(profile.gpu.features)
         self._transfers = frozenset(profile.transfer.transfer_apis) | profile.uploads | profile.downloads
         self._refusing = frozenset(profile.transfer.refusing_accessors)
@@ -438,7 +439,7 @@ class Summaries:
         )
 
     def returns_host_data(self, function: Fn) -> bool:
-        """Say whether reading is what a function is for: its result is host data, and it does nothing else."""
+        """Say whether a function is for reading: its result is host data, and it does nothing else."""
         return self.operands.returns_host_data(function) and not self._makes_tensors(function)
 
     def answers_elsewhere(self, function: Fn) -> bool:
@@ -455,6 +456,8 @@ class Summaries:
             return "transfer-api"
         if self._is_setup(function):
             return "setup"
+        if self._export_name.search(function.name):
+            return "export"
         if self.returns_host_data(function):
             return "explicit-host-return"
         flow = self.flow(function)
