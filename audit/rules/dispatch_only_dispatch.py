@@ -80,5 +80,5 @@ class DispatchOnlyDispatch(Rule):
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield the host paths inside explicit device branches."""
         for path in judgement.paths.all:
-            if path.trigger is Trigger.DEVICE and path.launch is None:
+            if path.trigger is Trigger.DEVICE and path.launch is None and not path.launches_beside:
                 yield judgement.host_path_candidate(path, "device-branch-to-host")

@@ -90,6 +90,7 @@ class GpuWords:
     core_crates: tuple[str, ...]
     paths: tuple[str, ...]
     function_patterns: tuple[str, ...]
+    emitter_patterns: tuple[str, ...]
     features: tuple[str, ...]
 
 

@@ -37,8 +37,8 @@ class Trigger(StrEnum):
 class Use(StrEnum):
     """What becomes of the data that was read.
 
-    Rewrapped data goes into another tensor as it is; demoted data is an operator's own input that comes out as
-    a host tensor; of measured data only the length is asked.
+    Rewrapped data goes into another tensor as it is; demoted data is an operator's own input that comes out
+    as a host tensor; of measured data only the length is asked.
     """
 
     COMPUTED = "computed"
@@ -53,7 +53,8 @@ class HostPath(NamedTuple):
     `trigger` and `test` say what sends control here: a failed attempt, a device branch or layout test that
     does not cover the case, an explicit device branch, or nothing. `launch` is the device work whose output
     is read; `has_device_path` tells that the function reaches the device on another path. `start:end` is
-    where the path is reported; `is_host_update` tells that device state is overwritten from the host.
+    where the path is reported; `is_host_update` tells that device state is overwritten from the host,
+    `launches_beside` that the branch for the device which reads does launch.
     """
 
     function: Fn
@@ -68,6 +69,7 @@ class HostPath(NamedTuple):
     end: int
 
     is_host_update: bool
+    launches_beside: bool
 
     @property
     def cause(self) -> tuple[str, int, int]:
@@ -120,7 +122,8 @@ class HostPaths:
         region = function.facts.regions[branch]
         if region.kind not in (RegionKind.THEN, RegionKind.ELSE, RegionKind.ARM):
             return False
-        return flow.leaves(branch) or flow.place(flow.entering(branch)) is Place.DEVICE
+        is_device = flow.place(flow.entering(branch)) is Place.DEVICE
+        return flow.leaves(branch) or (is_device and self._launches_in(function, region.start, region.end))
 
     def _round_trips(self, function: Fn, reads: list[Read]) -> list[list[Read]]:
         """Split reads where data went to the device and came back in between, and reads of a length alone."""
@@ -179,6 +182,7 @@ class HostPaths:
             "launch": self._launch_of(function, reads[0]),
             "upload": self._upload_behind(function, reads),
             "use": self._use(function, reads),
+            "launches_beside": self._launches_beside(function, first),
             "is_host_update": any(call.name in in_place for call in function.facts.calls),
             "has_device_path": self._has_device_path(function, first, around),
         }
@@ -371,6 +375,17 @@ class HostPaths:
 
     def _launches_in(self, function: Fn, start: int, end: int) -> bool:
         return any(start <= call.start < end for call in self.launches(function))
+
+    def _launches_beside(self, function: Fn, read: Call) -> bool:
+        """Say whether a branch for the device around a read does launch."""
+        flow = self._summaries.flow(function)
+        regions = function.facts.regions
+        return any(
+            regions[one].kind in (RegionKind.THEN, RegionKind.ELSE, RegionKind.ARM)
+            and flow.place(flow.entering(one)) is Place.DEVICE
+            and self._launches_in(function, regions[one].start, regions[one].end)
+            for one in function.ancestors(read.region)
+        )
 
     def _has_device_path(self, function: Fn, read: Call, around: frozenset[int]) -> bool:
         """Say whether device work stands in a branch that excludes the read."""

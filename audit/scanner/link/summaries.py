@@ -141,14 +141,18 @@ class Summaries:
 
     def is_launch(self, function: Fn, call: Call) -> bool:
         """Say whether a call puts work on the device by itself."""
-        known = self._launch_names.get(call.name)
-        if known is None:
-            known = self._launch_names[call.name] = call.name in self.profile.launches or bool(
-                self._launch_pattern.search(call.name)
-            )
-        if known:
+        if self.is_launch_name(call.name):
             return call.kind != CallKind.MACRO or call.name == "launch"
         return call.kind == CallKind.METHOD and self.is_backend_operation(function, call)
+
+    def is_launch_name(self, name: str) -> bool:
+        """Say whether a name launches work whatever it is called on."""
+        known = self._launch_names.get(name)
+        if known is None:
+            known = self._launch_names[name] = name in self.profile.launches or bool(
+                self._launch_pattern.search(name)
+            )
+        return known
 
     def is_backend_operation(self, function: Fn, call: Call) -> bool:
         """Say whether a call is an operation of the device backend, no transfer and no allocation."""
