@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from functools import cached_property
 
 from audit.rules.base import Rule
@@ -106,9 +105,7 @@ class Judgement:
     def is_gpu_located(self, function: Fn) -> bool:
         """Say whether a function stands in a GPU crate."""
         package = function.unit.package
-        return package is not None and any(
-            fnmatchcase(package.name, pattern) for pattern in self.profile.gpu.crates
-        )
+        return package is not None and self.profile.is_gpu_crate(package.name)
 
     def promises_device(self, function: Fn) -> bool:
         """Say whether a function is named or located as GPU code, and never reaches the device."""

@@ -6,6 +6,7 @@ import hashlib
 import re
 import tomllib
 from dataclasses import MISSING, dataclass, field, fields
+from fnmatch import fnmatchcase
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -139,6 +140,14 @@ class Profile:
     tests: TestWords
     setup: SetupWords
     ptx_targets: tuple[str, ...] = field(default=())
+
+    def is_gpu_crate(self, package: str) -> bool:
+        """Say whether a package is a GPU crate by its name."""
+        return any(fnmatchcase(package, pattern) for pattern in self.gpu.crates)
+
+    def is_core_crate(self, package: str) -> bool:
+        """Say whether a package is the crate that dispatches."""
+        return any(fnmatchcase(package, pattern) for pattern in self.gpu.core_crates)
 
     @cached_property
     def downloads(self) -> frozenset[str]:

@@ -494,7 +494,7 @@ class HostPaths:
         if function.name in words.methods and function.trait in words.traits:
             return True
         package = function.unit.package
-        is_kernel_code = package is not None and package.name in self._summaries.profile.gpu.crates
+        is_kernel_code = package is not None and self._summaries.profile.is_gpu_crate(package.name)
         return not is_kernel_code and bool(self._backward_name.search(function.name))
 
 

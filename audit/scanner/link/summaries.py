@@ -451,7 +451,7 @@ class Summaries:
         return self.is_host_helper(function) and (
             self.operands.takes_callable(function)
             or self.returns_host_data(function)
-            or (function.unit.package is not None and function.unit.package.name in self.profile.gpu.crates)
+            or (function.unit.package is not None and self.profile.is_gpu_crate(function.unit.package.name))
         )
 
     def pardon(self, function: Fn, call: Call) -> str:
