@@ -1,0 +1,1 @@
+"""The plan: work units, what precedes what, hours, and a schedule that is solved and proved."""

@@ -1,0 +1,185 @@
+"""Lower bounds on the makespan: critical path, and the energy of every group of people and runners."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+
+from migrations_tracker.scheduling.instance import Instance
+from migrations_tracker.scheduling.problem import Bound, BoundPart
+from migrations_tracker.scheduling.worktime import WorkTime
+
+_MAX_GROUPS = 48
+_MAX_THRESHOLDS = 40
+
+
+def earliest_finishes(instance: Instance) -> tuple[list[int], list[int]]:
+    """Return the earliest start and finish of each unit when nobody is ever busy with another one."""
+    start, finish = [0] * instance.size, [0] * instance.size
+    barrier = dict.fromkeys(instance.phases, 0)
+    order: Iterable[int] = instance.topological
+    under_way = set(instance.under_way)
+    if instance.is_strict:
+        order = sorted(order, key=lambda unit: instance.phase[unit])
+    for unit in order:
+        ready = max(instance.release[unit], instance.fixed_start[unit])
+        ready = max([ready, *(finish[p] for p in instance.predecessors[unit])])
+        if instance.is_strict and unit not in under_way:
+            ready = max(
+                [ready, *(barrier[phase] for phase in instance.phases if phase < instance.phase[unit])]
+            )
+        start[unit], finish[unit] = _alone(instance, unit, ready)
+        barrier[instance.phase[unit]] = max(barrier[instance.phase[unit]], finish[unit])
+    return start, finish
+
+
+def _alone(instance: Instance, unit: int, ready: int) -> tuple[int, int]:
+    effort, length = instance.effort[unit], instance.verification[unit]
+    starts, ends = [ready], [ready]
+    if effort:
+        spans = [_span(instance.people_time[person], ready, effort) for person in instance.eligible[unit]]
+        starts = [span[0] for span in spans if span] or starts
+        ends = [span[1] for span in spans if span] or [instance.horizon]
+    end = min(ends)
+    if length == 0:
+        return min(starts), end
+    found = [_unbroken(instance.runner_time[runner], end, length) for runner in instance.runners[unit]]
+    return min(starts), min((at + length for at in found if at >= 0), default=instance.horizon)
+
+
+def _span(time: WorkTime, ready: int, effort: int) -> tuple[int, int] | None:
+    position = time.position(ready)
+    if position + effort > time.total:
+        return None
+    return time.tick_at(position), time.tick_at(position + effort - 1) + 1
+
+
+def _unbroken(time: WorkTime, ready: int, length: int) -> int:
+    for start, end in zip(time.starts, time.ends, strict=True):
+        if max(start, ready) + length <= end:
+            return max(start, ready)
+    return -1
+
+
+def lower_bound(instance: Instance) -> Bound:
+    """Return the parts of the bound, each with the reason that a person can follow."""
+    start, finish = earliest_finishes(instance)
+    parts = [_critical_path(instance, finish)]
+    after_work = _after_work(instance)
+    for group, label in _people_groups(instance):
+        members = [
+            u for u in range(instance.size) if instance.effort[u] and set(instance.eligible[u]) <= group
+        ]
+        value = _energy(
+            [(start[u], instance.effort[u], after_work[u]) for u in members],
+            [(instance.people_time[p], instance.problem.people[p].capacity) for p in sorted(group)],
+        )
+        parts.append(BoundPart(f"energy: {len(members)} units for {label}", value))
+    parts.extend(_runner_parts(instance, finish, after_work))
+    return Bound(tuple(sorted(parts, key=lambda part: (-part.value, part.source))))
+
+
+def _critical_path(instance: Instance, finish: Sequence[int]) -> BoundPart:
+    if not instance.size:
+        return BoundPart("critical path", 0)
+    last = max(range(instance.size), key=lambda unit: (finish[unit], -unit))
+    chain = [last]
+    while instance.predecessors[chain[-1]]:
+        chain.append(max(instance.predecessors[chain[-1]], key=lambda unit: (finish[unit], -unit)))
+    names = " → ".join(instance.problem.units[unit].key for unit in reversed(chain))
+    return BoundPart(f"critical path: {names}", finish[last])
+
+
+def _after_work(instance: Instance) -> list[int]:
+    """Ticks that must pass between the end of a unit's work and the end of everything, calendars aside."""
+    after = [0] * instance.size
+    for unit in reversed(instance.topological):
+        behind = max((instance.effort[s] + after[s] for s in instance.successors[unit]), default=0)
+        after[unit] = instance.verification[unit] + behind
+    return after
+
+
+def _people_groups(instance: Instance) -> list[tuple[set[int], str]]:
+    """The sets of people that some units are confined to, and unions of two and of all of them."""
+    distinct = sorted(
+        {frozenset(instance.eligible[u]) for u in range(instance.size) if instance.effort[u]},
+        key=lambda group: (len(group), sorted(group)),
+    )
+    unions = {left | right for left, right in combinations(distinct[:_MAX_GROUPS], 2)}
+    everyone = frozenset().union(*distinct)
+    groups = sorted({*distinct[:_MAX_GROUPS], *unions, everyone}, key=lambda g: (len(g), sorted(g)))
+    people = instance.problem.people
+    return [
+        (set(group), ", ".join(people[person].id for person in sorted(group))) for group in groups if group
+    ]
+
+
+def _energy(units: Sequence[tuple[int, int, int]], resources: Sequence[tuple[WorkTime, int]]) -> int:
+    """The best of: work that can start only from a head on, on these resources, and then the shortest tail.
+
+    `units` holds earliest start, effort and the ticks that must follow the work.
+    """
+    best = 0
+    for tail in _thresholds({unit[2] for unit in units}):
+        late = sorted((unit for unit in units if unit[2] >= tail), reverse=True)
+        effort = 0
+        heads = set(_thresholds({unit[0] for unit in late}))
+        for index, (head, work, _) in enumerate(late):
+            effort += work
+            is_last = index + 1 == len(late) or late[index + 1][0] != head
+            if is_last and head in heads:
+                best = max(best, _time_for(resources, head, effort) + tail)
+    return best
+
+
+def _thresholds(values: set[int]) -> list[int]:
+    ordered = sorted(values)
+    if len(ordered) <= _MAX_THRESHOLDS:
+        return ordered
+    step = len(ordered) / _MAX_THRESHOLDS
+    return [ordered[int(index * step)] for index in range(_MAX_THRESHOLDS)]
+
+
+def _time_for(resources: Sequence[tuple[WorkTime, int]], head: int, effort: int) -> int:
+    """The first tick by which the resources together have worked so much since `head`."""
+    before = [(time, capacity, time.position(head)) for time, capacity in resources]
+
+    def done(tick: int) -> int:
+        return sum(capacity * (time.position(tick) - at) for time, capacity, at in before)
+
+    low, high = head, max(time.ends[-1] for time, _ in resources if time.ends)
+    if done(high) < effort:
+        return high
+    while low < high:
+        middle = (low + high) // 2
+        if done(middle) >= effort:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _runner_parts(instance: Instance, finish: Sequence[int], after_work: Sequence[int]) -> list[BoundPart]:
+    groups: dict[frozenset[int], list[int]] = {}
+    for unit in range(instance.size):
+        if instance.verification[unit]:
+            groups.setdefault(frozenset(instance.runners[unit]), []).append(unit)
+    parts = []
+    for group in sorted(groups, key=sorted):
+        members = [unit for other, units in groups.items() if other <= group for unit in units]
+        demand = [
+            (
+                finish[unit] - instance.verification[unit],
+                instance.verification[unit],
+                after_work[unit] - instance.verification[unit],
+            )
+            for unit in members
+        ]
+        resources = [
+            (instance.runner_time[runner], instance.problem.runners[runner].slots) for runner in sorted(group)
+        ]
+        names = ", ".join(instance.problem.runners[runner].id for runner in sorted(group))
+        parts.append(
+            BoundPart(f"energy: {len(members)} verifications on {names}", _energy(demand, resources))
+        )
+    return parts
