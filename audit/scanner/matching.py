@@ -133,6 +133,11 @@ def _pair(
         candidates = sites_by_key.get(key, [])
         if only_one_to_one and not len(indexes) == len(candidates) == 1:
             continue
-        indexes.sort(key=lambda index: (results[index].path, results[index].region.start_line, index))
+        indexes.sort(key=lambda index: (*_place(results[index]), index))
         pairs.extend(zip(indexes, candidates, strict=False))
     return pairs
+
+
+def _place(result: Result) -> tuple[str | int, ...]:
+    region = result.region
+    return (result.path, region.start_line, region.start_column, result.symbol, result.form, result.message)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from django.db.models import Count, F
 
-from audit.models import Branch, FallbackSite, Repository, Result, RowState, ScanFile, ScanRun, SiteState
+from audit.models import Branch, Repository, Result, RowState, ScanFile, ScanRun, SiteState
 from audit.scanner.report import FileStatus
 from audit.selectors.rules import RulePage, rule_get
 from migrations_tracker.lifecycle import Status
@@ -79,11 +79,15 @@ def repository_cards() -> list[RepositoryCard]:
     ]
 
 
-def status_counts() -> list[tuple[Status, str, int]]:
-    """Count the sites by the status of their migration."""
+def status_counts(*, branch: Branch | None = None) -> list[tuple[Status, str, int]]:
+    """Count the sites by the status of their migration, on one branch or over all default branches."""
+    states = SiteState.objects.filter(branch__name=F("branch__repository__default_branch"))
+    if branch is not None:
+        states = SiteState.objects.filter(branch=branch)
     found = dict(
-        FallbackSite.objects.filter(migration__isnull=False)
-        .values_list("migration__status")
+        states.filter(site__migration__isnull=False)
+        .order_by()
+        .values_list("site__migration__status")
         .annotate(Count("id"))
     )
     return [(status, STATUS_LABELS[status], found.get(status.value, 0)) for status in Status]

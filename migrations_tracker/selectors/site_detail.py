@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from audit.models import Branch, FallbackSite, Lineage, Result, SiteState
 from audit.selectors.rules import RulePage, rule_get
@@ -127,7 +128,6 @@ def _frames(result: Result) -> tuple[SourceFrame, list[Step]]:
     steps = []
     for number, step in enumerate(evidence, 1):
         region = step["region"]
-        lines = (region["start_line"], region["end_line"])
         text = texts.get(step["path"])
         steps.append(
             Step(
@@ -137,7 +137,15 @@ def _frames(result: Result) -> tuple[SourceFrame, list[Step]]:
                 symbol=step["symbol"],
                 path=step["path"],
                 line=region["start_line"],
-                frame=frame_of_source(text, flagged=lines, context=STEP_CONTEXT_LINES) if text else None,
+                frame=_step_frame(result, step, text),
             )
         )
     return frame, steps
+
+
+def _step_frame(result: Result, step: Mapping[str, Any], text: str | None) -> SourceFrame | None:
+    """Show a step's code, unless it is the code of the site itself, which stands above."""
+    lines = (step["region"]["start_line"], step["region"]["end_line"])
+    if text is None or (step["path"], *lines) == (result.path, result.start_line, result.end_line):
+        return None
+    return frame_of_source(text, flagged=lines, context=STEP_CONTEXT_LINES)

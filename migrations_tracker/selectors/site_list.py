@@ -24,6 +24,7 @@ class Seen(StrEnum):
 
     OPEN = "open"
     ABSENT = "absent"
+    ANY = "any"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +158,9 @@ def site_list(
 
 
 def _narrowed(branch: Branch, filters: SiteFilters) -> QuerySet[SiteState]:
-    states = SiteState.objects.filter(branch=branch, is_open=filters.seen == Seen.OPEN.value)
+    states = SiteState.objects.filter(branch=branch)
+    if filters.seen != Seen.ANY.value:
+        states = states.filter(is_open=filters.seen == Seen.OPEN.value)
     exact = {"crate": filters.crate, "rule_id": filters.rule, "level": filters.level}
     states = states.filter(**{column: value for column, value in exact.items() if value})
     if filters.status:

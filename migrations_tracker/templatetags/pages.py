@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from audit.models.lease import RowState
 from audit.models.site import MATCH_PASS_LABELS
+from audit.selectors.rules import rule_get
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models.site_migration import CAUSE_LABELS, STATUS_LABELS
 
@@ -76,6 +77,12 @@ def role_label(value: str) -> str:
 def match_label(value: str) -> str:
     """Name how a result was recognised."""
     return MATCH_PASS_LABELS.get(value, value)
+
+
+@register.filter
+def rule_name(rule_id: str) -> str:
+    """Name a rule by its id."""
+    return rule_get(rule_id=rule_id).name
 
 
 @register.filter

@@ -24,6 +24,7 @@ from migrations_tracker.services.comments import comment_create
 from migrations_tracker.services.site_migrations import site_migration_transition
 
 UNPROCESSABLE = 422
+SEEN_LABELS = {Seen.OPEN: "Still there", Seen.ABSENT: "Gone", Seen.ANY: "Both"}
 CONFLICT = 409
 
 
@@ -43,10 +44,7 @@ def site_index(request: SignedInRequest) -> HttpResponse:
             "levels": LEVELS,
             "statuses": [(status.value, label) for status, label in STATUS_LABELS.items()],
             "sorts": [(key, order.label) for key, order in SORT_ORDERS.items()],
-            "seen_values": [
-                (Seen.OPEN.value, "Seen by the newest scan"),
-                (Seen.ABSENT.value, "No longer seen"),
-            ],
+            "seen_values": [(seen.value, label) for seen, label in SEEN_LABELS.items()],
         }
     template = "site_list.html#results" if request.htmx and not request.htmx.boosted else "site_list.html"
     return render(request, template, context)

@@ -1,0 +1,337 @@
+"""Asking for scans and running them: once, whoever asks, whatever is lost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.db.models.functions import Now
+from pytest_django import Settings
+
+from audit.errors import RevisionUnknownError
+from audit.models import FallbackSite, Repository, Result, RowState, ScanRequest, ScanRun
+from audit.scanner.errors import ScanError
+from audit.scanner.report import Progress
+from audit.services import leases, scan_requests, scan_runs, scanning
+from audit.services.leases import lease_claim, lease_finish, lease_give_up_lost, lease_wake
+from audit.services.repositories import repository_add
+from migrations_tracker.services.follow_up import scan_run_follow_up
+from tests.factories import make_report, make_repository, make_result, make_scan_run
+from tests.git import commit_files
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+FALLBACK = """
+pub fn gpu_relu(x: &CudaBuffer<f32>, device: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
+    let f = match get_or_compile(device.context(), RELU_PTX, "relu_kernel") {
+        Ok(f) => f,
+        Err(_) => {
+            let host = gpu_to_cpu(x, device)?;
+            let out: Vec<f32> = host.iter().map(|v| v.max(0.0)).collect();
+            return cpu_to_gpu(&out, device);
+        }
+    };
+    launch(&f, x, device)
+}
+"""
+MANIFEST = '[package]\nname = "minitorch-gpu"\nversion = "0.1.0"\nedition = "2021"\n'
+
+
+def in_threads(count: int, act: Callable[[], object]) -> list[object]:
+    """Let `count` threads do the same at the same moment; return what each got."""
+    barrier = threading.Barrier(count)
+    answers: list[object] = []
+
+    def run() -> None:
+        barrier.wait()
+        try:
+            answers.append(act())
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=run) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return answers
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    tree = tmp_path / "minitorch"
+    commit_files(tree, {"minitorch-gpu/src/lib.rs": FALLBACK, "minitorch-gpu/Cargo.toml": MANIFEST})
+    return tree
+
+
+@pytest.fixture(autouse=True)
+def places(settings: Settings, tmp_path: Path) -> None:
+    settings.SCAN_CACHE_DIR = tmp_path / "cache"
+    settings.REPOSITORIES_DIR = tmp_path / "clones"
+
+
+def ask(repository: Repository, revision: str = "") -> ScanRun:
+    commit, branch = scan_requests.commit_locate(repository=repository, revision=revision)
+    return scan_requests.scan_run_request(repository=repository, commit=commit, branch=branch, actor=None)
+
+
+def execute(scan_run: ScanRun) -> bool:
+    return scan_runs.scan_run_execute(pk=scan_run.pk, after_ingest=scan_run_follow_up)
+
+
+def answer_with(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Let the scanner answer what `act` gives."""
+    judge = scanning.Judge("1.0", "ferrotorch", "0" * 64, "")
+    monkeypatch.setattr(scanning, "judge_current", lambda *, profile: judge)
+    monkeypatch.setattr(scanning, "snapshot_check", lambda *, scan_run: None)
+    monkeypatch.setattr(scanning, "commit_scan", lambda *, scan_run, progress: act())
+
+
+def test_a_git_repository_is_scanned_from_asking_to_sites(tree: Path) -> None:
+    repository = repository_add(location=str(tree), actor=None)
+    scan_run = ask(repository)
+    assert execute(scan_run)
+    scan_run.refresh_from_db()
+    assert (scan_run.state, scan_run.failure_reason) == ("succeeded", "")
+    assert Result.objects.get(rule_id="FT001").symbol == "minitorch_gpu::gpu_relu"
+    assert list(scan_run.files.values_list("path", flat=True)) == [
+        "minitorch-gpu/Cargo.toml",
+        "minitorch-gpu/src/lib.rs",
+    ]
+    assert not scan_run.rules.exclude(status="ran").exists()
+
+
+def test_a_plain_folder_is_scanned_and_known_by_its_content(tree: Path) -> None:
+    repository = repository_add(location=str(tree / "minitorch-gpu"), actor=None)
+    first = ask(repository)
+    assert first.commit.is_snapshot
+    assert execute(first)
+    assert ask(repository) == first
+    (tree / "minitorch-gpu/src/lib.rs").write_text(FALLBACK.replace("gpu_relu", "gpu_elu"))
+    assert ask(repository) != first
+
+
+def test_a_folder_that_changed_after_the_request_fails_with_the_reason(tree: Path) -> None:
+    scan_run = ask(repository_add(location=str(tree / "minitorch-gpu"), actor=None))
+    (tree / "minitorch-gpu/src/lib.rs").write_text("fn f() {}\n")
+    assert not execute(scan_run)
+    scan_run.refresh_from_db()
+    assert "changed after the scan was asked for" in scan_run.failure_reason
+
+
+def test_asking_twice_gives_one_scan(tree: Path) -> None:
+    repository = repository_add(location=str(tree), actor=None)
+    first = ask(repository)
+    assert ask(repository, "main") == first
+    assert execute(first)
+    assert ask(repository) == first
+    assert not execute(first)
+    assert Result.objects.count() == ScanRun.objects.get().result_count
+
+
+def test_asking_at_the_same_moment_gives_one_scan(tree: Path) -> None:
+    repository = repository_add(location=str(tree), actor=None)
+    answers = in_threads(6, lambda: ask(repository).pk)
+    assert len(answers) == 6
+    assert len(set(answers)) == 1
+
+
+def test_two_workers_at_the_same_moment_store_one_scan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answer_with(monkeypatch, lambda: make_report([make_result()]))
+    scan_run = make_scan_run(make_repository())
+    answers = in_threads(4, lambda: execute(scan_run))
+    assert sorted(map(bool, answers)) == [False, False, False, True]
+    assert FallbackSite.objects.count() == Result.objects.count() == 1
+
+
+def test_a_scan_that_cannot_be_done_says_why_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> object:
+        raise ScanError("The commit holds no Rust file.")
+
+    answer_with(monkeypatch, fail)
+    scan_run = make_scan_run(make_repository())
+    assert not execute(scan_run)
+    scan_run.refresh_from_db()
+    assert (scan_run.state, scan_run.failure_reason) == ("failed", "The commit holds no Rust file.")
+    assert not FallbackSite.objects.exists()
+
+
+def test_a_scanner_that_breaks_down_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def break_down() -> object:
+        raise ZeroDivisionError("by zero")
+
+    answer_with(monkeypatch, break_down)
+    scan_run = make_scan_run(make_repository())
+    with pytest.raises(ZeroDivisionError):
+        execute(scan_run)
+    scan_run.refresh_from_db()
+    assert scan_run.failure_reason == "The scanner broke down: ZeroDivisionError: by zero"
+
+
+def test_a_failed_scan_is_tried_again_when_asked(tree: Path) -> None:
+    repository = repository_add(location=str(tree), actor=None)
+    scan_run = ask(repository)
+    ScanRun.objects.filter(pk=scan_run.pk).update(
+        state=RowState.FAILED, failure_reason="x", finished_at=Now(), attempts=3
+    )
+    again = ask(repository)
+    assert (again.pk, again.state, again.attempts) == (scan_run.pk, "pending", 0)
+    assert execute(again)
+
+
+def test_a_worker_of_another_judge_does_not_scan(monkeypatch: pytest.MonkeyPatch) -> None:
+    scan_run = make_scan_run(make_repository())
+    assert not execute(scan_run)
+    scan_run.refresh_from_db()
+    assert "Ask for a new scan" in scan_run.failure_reason
+
+
+def test_progress_is_stored_while_the_scan_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    scan_run = make_scan_run(make_repository())
+    seen: list[tuple[str, int, int]] = []
+    answer_with(monkeypatch, make_report)
+
+    def scan(*, scan_run: ScanRun, progress: Callable[[Progress], None]) -> object:
+        progress(Progress("extract", 7, 9))
+        for _ in range(200):
+            scan_run.refresh_from_db()
+            if scan_run.phase:
+                break
+            threading.Event().wait(0.02)
+        seen.append((scan_run.phase, scan_run.done, scan_run.total))
+        return make_report()
+
+    monkeypatch.setattr(scanning, "commit_scan", scan)
+    assert execute(scan_run)
+    assert seen == [("extract", 7, 9)]
+
+
+def test_a_lost_worker_s_scan_is_taken_up_and_ends_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer_with(monkeypatch, lambda: make_report([make_result()]))
+    scan_run = make_scan_run(make_repository())
+    lost = lease_claim(model=ScanRun, pk=scan_run.pk)
+    assert lost is not None
+    assert not execute(scan_run), "the lease holds"
+    ScanRun.objects.update(lease_expires_at=Now() - timedelta(seconds=1))
+    assert lease_wake(model=ScanRun) == [scan_run.pk]
+    assert execute(scan_run)
+    with pytest.raises(leases.LeaseLostError):
+        lease_finish(row=scan_run, lease_id=lost, state=RowState.FAILED, reason="too late")
+    scan_run.refresh_from_db()
+    assert (scan_run.state, scan_run.attempts) == ("succeeded", 2)
+
+
+def test_a_scan_that_loses_three_workers_fails_with_the_reason() -> None:
+    scan_run = make_scan_run(make_repository())
+    for _ in range(3):
+        assert lease_claim(model=ScanRun, pk=scan_run.pk) is not None
+        ScanRun.objects.update(lease_expires_at=Now() - timedelta(seconds=1))
+    assert lease_claim(model=ScanRun, pk=scan_run.pk) is None
+    assert lease_give_up_lost(model=ScanRun) == 1
+    scan_run.refresh_from_db()
+    assert (scan_run.state, scan_run.failure_reason) == ("failed", leases.LOST_REASON)
+
+
+def test_a_row_is_not_sent_again_at_once() -> None:
+    scan_run = make_scan_run(make_repository())
+    assert lease_wake(model=ScanRun) == [scan_run.pk]
+    assert lease_wake(model=ScanRun) == []
+    ScanRun.objects.update(woken_at=Now() - leases.WAKE_AGAIN_AFTER - timedelta(seconds=1))
+    assert lease_wake(model=ScanRun) == [scan_run.pk]
+
+
+def test_a_cancelled_scan_stores_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    scan_run = make_scan_run(make_repository())
+
+    def cancel() -> object:
+        assert scan_runs.scan_run_cancel(scan_run=scan_run)
+        return make_report([make_result()])
+
+    answer_with(monkeypatch, cancel)
+    assert not execute(scan_run)
+    scan_run.refresh_from_db()
+    assert scan_run.state == "cancelled"
+    assert not FallbackSite.objects.exists()
+    assert not scan_runs.scan_run_cancel(scan_run=scan_run)
+
+
+def test_a_request_for_an_origin_is_fetched_and_becomes_a_scan(tree: Path) -> None:
+    repository = repository_add(location=tree.as_uri(), actor=None)
+    request = scan_requests.scan_request_create(repository=repository, revision="", actor=None)
+    scan_run = scan_requests.scan_request_execute(pk=request.pk)
+    assert scan_run is not None
+    request.refresh_from_db()
+    assert (request.state, request.scan_run) == ("succeeded", scan_run)
+    assert execute(scan_run)
+    assert FallbackSite.objects.exists()
+
+
+def test_a_request_that_cannot_be_met_says_why(tree: Path) -> None:
+    repository = repository_add(location=tree.as_uri(), actor=None)
+    request = scan_requests.scan_request_create(repository=repository, revision="nowhere", actor=None)
+    assert scan_requests.scan_request_execute(pk=request.pk) is None
+    request.refresh_from_db()
+    assert request.state == "failed"
+    assert "no revision `nowhere`" in request.failure_reason
+
+
+def test_an_unreachable_origin_fails_the_request_with_its_address(tmp_path: Path) -> None:
+    repository = repository_add(location=(tmp_path / "gone.git").as_uri(), actor=None)
+    request = scan_requests.scan_request_create(repository=repository, revision="", actor=None)
+    scan_requests.scan_request_execute(pk=request.pk)
+    request.refresh_from_db()
+    assert "gone.git" in request.failure_reason
+
+
+def test_the_same_wish_at_the_same_moment_is_one_request(tree: Path) -> None:
+    repository = repository_add(location=tree.as_uri(), actor=None)
+    answers = in_threads(
+        5, lambda: scan_requests.scan_request_create(repository=repository, revision="main", actor=None).pk
+    )
+    assert len(answers) == 5
+    assert len(set(answers)) == ScanRequest.objects.count() == 1
+
+
+@pytest.mark.parametrize("revision", ["--upload-pack=x", "a b", "a\0b", "x" * 300])
+def test_a_revision_that_git_would_read_otherwise_is_refused(tree: Path, revision: str) -> None:
+    repository = repository_add(location=str(tree), actor=None)
+    with pytest.raises(RevisionUnknownError):
+        scan_requests.revision_check(repository=repository, revision=revision)
+
+
+def test_a_plain_folder_has_no_revisions(tmp_path: Path) -> None:
+    repository = repository_add(location=str(tmp_path), actor=None)
+    with pytest.raises(RevisionUnknownError, match="plain folder"):
+        scan_requests.revision_check(repository=repository, revision="main")
+
+
+def test_a_folder_without_rust_says_so(tmp_path: Path) -> None:
+    repository = repository_add(location=str(tmp_path), actor=None)
+    with pytest.raises(ScanError, match="no Rust file"):
+        ask(repository)
+
+
+def test_a_repository_without_rust_fails_its_scan_with_the_reason(tmp_path: Path) -> None:
+    commit_files(tmp_path / "tree", {"README.md": "# Nothing\n"})
+    scan_run = ask(repository_add(location=str(tmp_path / "tree"), actor=None))
+    assert not execute(scan_run)
+    scan_run.refresh_from_db()
+    assert "no Rust file" in scan_run.failure_reason
+
+
+def test_an_older_commit_does_not_turn_the_branch_back(tree: Path) -> None:
+    repository = repository_add(location=str(tree), actor=None)
+    older = ask(repository)
+    commit_files(tree, {"minitorch-gpu/src/lib.rs": "pub fn nothing() {}\n"})
+    newer = ask(repository)
+    assert execute(newer)
+    assert execute(older)
+    older.refresh_from_db()
+    assert (older.result_count > 0, older.applies_to_branch) == (True, False)
+    assert not FallbackSite.objects.filter(states__isnull=False).exists()
