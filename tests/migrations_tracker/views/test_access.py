@@ -1,0 +1,134 @@
+"""Every address: who may, by which method, and how many queries it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import pytest
+from django.test import Client
+from django.urls import URLPattern, get_resolver, reverse
+
+from audit.models import FallbackSite, Repository, RowState
+from audit.scanner.report import FileStatus, ManifestEntry, RuleRun, RuleStatus
+from migrations_tracker.lifecycle import Status
+from migrations_tracker.services.comments import comment_create
+from migrations_tracker.services.site_migrations import site_migration_transition
+from tests.factories import ingest, make_report, make_repository, make_result, make_scan_run, make_user
+
+PUBLIC = {"login", "logout", "health"}
+POST_ONLY = {"repository-scan", "scan-cancel", "site-transition", "site-comment"}
+MAX_QUERIES = 12
+
+
+@pytest.fixture
+def addresses(site: FallbackSite, repository: Repository) -> dict[str, str]:
+    """Every named address of the pages, with something real behind each."""
+    scan = site.first_seen_scan_id
+    request = repository.scan_requests.create(revision="main")
+    numbers = {"scan-detail": scan, "scan-cancel": scan, "scan-request-detail": request.pk}
+    found = {}
+    for pattern in get_resolver().url_patterns:
+        if not isinstance(pattern, URLPattern) or pattern.name in PUBLIC:
+            continue
+        assert pattern.name
+        words = {"slug": repository.slug, "key": "FT001", "pk": numbers.get(pattern.name, site.pk)}
+        names = pattern.pattern.converters
+        found[pattern.name] = reverse(pattern.name, kwargs={name: words[name] for name in names})
+    assert len(found) >= 12
+    return found
+
+
+def test_an_anonymous_person_is_sent_to_the_login(addresses: dict[str, str], client: Client) -> None:
+    for name, address in addresses.items():
+        response = client.post(address) if name in POST_ONLY else client.get(address)
+        assert response.status_code == 302, name
+        assert response["Location"].startswith(f"{reverse('login')}?next="), name
+
+
+def test_a_page_refuses_other_methods(addresses: dict[str, str], root_client: Client) -> None:
+    for name, address in addresses.items():
+        wrong = root_client.get if name in POST_ONLY else root_client.delete
+        assert wrong(address).status_code == 405, name
+
+
+def test_a_page_is_shown_with_a_strict_policy(addresses: dict[str, str], root_client: Client) -> None:
+    for name, address in addresses.items():
+        if name in POST_ONLY:
+            continue
+        response = root_client.get(address)
+        assert response.status_code == 200, name
+        assert "unsafe" not in response["Content-Security-Policy"], name
+        text = response.content.decode()
+        assert " style=" not in text, name
+        assert "<script>" not in text, name
+
+
+def test_a_form_from_elsewhere_is_refused(addresses: dict[str, str]) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(make_user("eve", is_superuser=True))
+    for name in [*POST_ONLY, "repository-add"]:
+        response = client.post(addresses[name])
+        assert response.status_code == 403, name
+
+
+def test_an_address_with_nothing_behind_it_is_not_found(root_client: Client, repository: Repository) -> None:
+    for address in (
+        "/sites/999/",
+        "/scans/999/",
+        "/scan-requests/999/",
+        "/rules/FT999/",
+        "/repositories/nowhere/",
+        "/nowhere/",
+    ):
+        response = root_client.get(address)
+        assert response.status_code == 404, address
+        assert b"There is nothing at this address" in response.content
+
+
+@pytest.fixture
+def busy_repository(repository: Repository) -> Repository:
+    """A repository with many of everything that a page shows."""
+    ada = make_user("ada2")
+    results = [
+        make_result(f"minitorch_{crate}::ops::op{number}", rule_id=rule, line=number + 1)
+        for crate in ("gpu", "nn", "core")
+        for rule in ("FT001", "FT008")
+        for number in range(12)
+    ]
+    files = [ManifestEntry(f"src/bad{number}.rs", "", FileStatus.FAILED, "not UTF-8") for number in range(5)]
+    rules = ["FT001", "FT008", RuleRun("FT017", RuleStatus.NOT_RUN, "no ptxas")]
+    for _ in range(5):
+        ingest(repository, make_report(results, files=files, rules=rules))
+    for number in range(4):
+        make_repository(f"other-{number}")
+    for site in FallbackSite.objects.all()[:10]:
+        site_migration_transition(site=site, to=Status.ACCEPTED, actor=ada)
+        site.migration.__class__.objects.filter(site=site).update(assignee=ada)
+        for number in range(4):
+            comment_create(site=site, author=ada, text=f"remark {number}")
+    make_scan_run(repository, state=RowState.PENDING)
+    return repository
+
+
+def test_no_page_takes_more_queries_when_there_is_more_to_show(
+    busy_repository: Repository,
+    root_client: Client,
+    django_assert_max_num_queries: Callable[[int], AbstractContextManager[object]],
+) -> None:
+    site = FallbackSite.objects.earliest("id")
+    scans = busy_repository.scan_runs
+    for address in (
+        reverse("overview"),
+        busy_repository.get_absolute_url(),
+        scans.earliest("id").get_absolute_url(),
+        scans.latest("id").get_absolute_url(),
+        reverse("site-list"),
+        reverse("site-list") + "?sort=level&status=accepted&q=op&crate=minitorch-gpu&seen=any",
+        site.get_absolute_url(),
+        reverse("rule-list"),
+        reverse("rule-detail", args=["FT001"]),
+        reverse("repository-add"),
+    ):
+        with django_assert_max_num_queries(MAX_QUERIES):
+            assert root_client.get(address).status_code == 200, address

@@ -1,0 +1,86 @@
+"""A scan's page: while it waits, while it runs, and once it is over."""
+
+from __future__ import annotations
+
+from django.db.models.functions import Now
+from django.test import Client
+from django.urls import reverse
+
+from audit.models import FallbackSite, Repository, RowState, ScanRun
+from audit.scanner.report import FileStatus, ManifestEntry, RuleRun, RuleStatus
+from audit.services.leases import lease_claim
+from tests.factories import ingest, make_report, make_result, make_scan_run
+
+HTMX = {"HX-Request": "true"}
+
+
+def test_a_waiting_scan_tells_how_many_are_before_it(ada_client: Client, repository: Repository) -> None:
+    make_scan_run(repository)
+    scan_run = make_scan_run(repository)
+    response = ada_client.get(scan_run.get_absolute_url())
+    assert b"behind 1 other scan" in response.content
+    assert b"Refresh" in response.content
+
+
+def test_a_running_scan_shows_its_progress_and_the_fragment_alone(
+    ada_client: Client, repository: Repository
+) -> None:
+    scan_run = make_scan_run(repository)
+    lease_claim(model=ScanRun, pk=scan_run.pk)
+    ScanRun.objects.update(phase="extract", done=120, total=381)
+    page = ada_client.get(scan_run.get_absolute_url())
+    fragment = ada_client.get(scan_run.get_absolute_url(), headers=HTMX)
+    for response in (page, fragment):
+        assert b"120 of 381" in response.content
+        assert b'<progress max="381" value="120"' in response.content
+        assert "HX-Request" in response["Vary"]
+    assert b"<html" in page.content
+    assert b"<html" not in fragment.content
+
+
+def test_the_page_reloads_itself_when_the_scan_is_over(ada_client: Client, site: FallbackSite) -> None:
+    response = ada_client.get(site.first_seen_scan.get_absolute_url(), headers=HTMX)
+    assert response["HX-Refresh"] == "true"
+
+
+def test_a_finished_scan_counts_and_says_what_it_did_not_look_at(
+    ada_client: Client, repository: Repository
+) -> None:
+    report = make_report(
+        [make_result(), make_result("minitorch_nn::loss::mse", rule_id="FT008")],
+        files=[ManifestEntry("src/latin1.rs", "", FileStatus.FAILED, "not UTF-8: byte 0xe9 in line 3")],
+        rules=["FT001", "FT008", RuleRun("FT017", RuleStatus.NOT_RUN, "no ptxas was found")],
+    )
+    scan_run = ingest(repository, report).scan_run
+    text = ada_client.get(scan_run.get_absolute_url()).content.decode()
+    for expected in ("minitorch-gpu", "minitorch-nn", "byte 0xe9 in line 3", "no ptxas was found", "FT017"):
+        assert expected in text
+
+
+def test_a_failed_scan_says_why(ada_client: Client, repository: Repository) -> None:
+    scan_run = make_scan_run(
+        repository, state=RowState.FAILED, failure_reason="`HEAD` names no commit.", finished_at=Now()
+    )
+    text = ada_client.get(scan_run.get_absolute_url()).content.decode()
+    assert "<code>HEAD</code> names no commit." in text
+    assert "It changed no site." in text
+
+
+def test_a_waiting_scan_can_be_cancelled_once(ada_client: Client, repository: Repository) -> None:
+    scan_run = make_scan_run(repository)
+    address = reverse("scan-cancel", args=[scan_run.pk])
+    assert b"The scan was cancelled" in ada_client.post(address, follow=True).content
+    assert b"was over already" in ada_client.post(address, follow=True).content
+
+
+def test_a_failed_request_says_why_and_a_met_one_leads_to_its_scan(
+    ada_client: Client, repository: Repository
+) -> None:
+    request = repository.scan_requests.create(
+        state=RowState.FAILED, failure_reason="git can't fetch it", finished_at=Now()
+    )
+    assert b"git can&#x27;t fetch it" in ada_client.get(request.get_absolute_url()).content
+    scan_run = make_scan_run(repository)
+    met = repository.scan_requests.create(state=RowState.SUCCEEDED, scan_run=scan_run, finished_at=Now())
+    assert ada_client.get(met.get_absolute_url())["Location"] == scan_run.get_absolute_url()
+    assert ada_client.get(met.get_absolute_url(), headers=HTMX)["HX-Redirect"] == scan_run.get_absolute_url()

@@ -1,0 +1,132 @@
+"""The list of sites and a site's page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from django.contrib.auth.models import User
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import reverse
+
+from audit.models import FallbackSite, Repository
+from migrations_tracker.lifecycle import Status
+from migrations_tracker.models import Comment
+from migrations_tracker.services.site_migrations import site_migration_transition
+from tests.factories import ingest, make_report, make_result
+
+HTMX = {"HX-Request": "true"}
+
+
+def transition(client: Client, site: FallbackSite, **fields: object) -> HttpResponse:
+    values = {"to": "accepted", "reason": "", "version": 1, **fields}
+    return client.post(reverse("site-transition", args=[site.pk]), values)
+
+
+def test_without_a_scan_the_list_says_what_to_do(ada_client: Client, repository: Repository) -> None:
+    assert b"has no finished scan" in ada_client.get(reverse("site-list")).content
+
+
+def test_the_list_shows_sites_and_its_fragment_alone(ada_client: Client, site: FallbackSite) -> None:
+    page = ada_client.get(reverse("site-list"))
+    fragment = ada_client.get(reverse("site-list"), headers=HTMX)
+    for response in (page, fragment):
+        assert site.get_absolute_url().encode() in response.content
+    assert b"<html" not in fragment.content
+
+
+def test_a_list_without_a_match_offers_to_clear(ada_client: Client, site: FallbackSite) -> None:
+    response = ada_client.get(reverse("site-list"), {"q": "nowhere"})
+    assert b"No site matches" in response.content
+    assert b'value="nowhere"' in response.content
+
+
+def test_the_next_page_keeps_the_filters(ada_client: Client, repository: Repository) -> None:
+    names = [f"minitorch_gpu::ops::op{number}" for number in range(60)]
+    ingest(repository, make_report([make_result(name, line=i + 1) for i, name in enumerate(names)]))
+    response = ada_client.get(reverse("site-list"), {"q": "op", "sort": "symbol"})
+    link = next(line for line in response.content.decode().split("<a ") if 'rel="next"' in line)
+    assert "q=op" in link
+    assert "sort=symbol" in link
+
+
+def test_a_site_shows_its_four_truths_and_its_rule(ada_client: Client, site: FallbackSite) -> None:
+    text = ada_client.get(site.get_absolute_url()).content.decode()
+    for heading in ("Scanner", "GPU", "Person", "Plan", "What it does", "Known problems"):
+        assert f">{heading}</h" in text
+    assert "No GPU run has looked at this site." in text
+    assert "downloads the operand" in text
+
+
+def test_a_site_shows_the_lines_of_its_file_with_the_flagged_ones_marked(
+    ada_client: Client, repository: Repository, tmp_path: Path
+) -> None:
+    result = make_result(line=3)
+    ingest(repository, make_report([result]))
+    text = ada_client.get(FallbackSite.objects.get().get_absolute_url()).content.decode()
+    assert text.count('<tr class="flagged">') == 4, "the snippet, because the folder is not there"
+    assert '<span class="hl-kd">let</span>' in text
+
+
+def test_code_is_shown_as_text(ada_client: Client, repository: Repository) -> None:
+    ingest(repository, make_report([make_result(snippet="<script>alert(1)</script>\n", message="`<b>`")]))
+    text = ada_client.get(FallbackSite.objects.get().get_absolute_url()).content.decode()
+    assert "<script>alert" not in text
+    assert "<code>&lt;b&gt;</code>" in text
+
+
+def test_a_site_of_a_retired_rule_is_still_shown(ada_client: Client, repository: Repository) -> None:
+    ingest(repository, make_report([make_result(rule_id="FT999")], rules=["FT999"]))
+    text = ada_client.get(FallbackSite.objects.get().get_absolute_url()).content.decode()
+    assert "The scanner has no rule FT999 any more" in text
+    assert ada_client.get("/rules/FT999/").status_code == 200
+
+
+def test_a_step_is_taken_and_shown_with_its_reason(ada_client: Client, site: FallbackSite) -> None:
+    response = transition(ada_client, site, reason="a real one")
+    assert response.status_code == 302
+    text = ada_client.get(site.get_absolute_url()).content.decode()
+    assert "The site is accepted now." in text
+    assert "a real one" in text
+
+
+def test_a_refused_step_says_why_and_keeps_what_was_typed(ada_client: Client, site: FallbackSite) -> None:
+    response = transition(ada_client, site, to="migrated", reason="I changed it")
+    text = response.content.decode()
+    assert response.status_code == 422
+    assert "The scanner still sees this site." in text
+    assert ">\nI changed it</textarea>" in text
+
+
+def test_a_step_that_is_none_is_refused(ada_client: Client, site: FallbackSite) -> None:
+    response = transition(ada_client, site, to="done")
+    assert response.status_code == 422
+
+
+def test_what_is_not_possible_now_is_not_offered(ada_client: Client, site: FallbackSite) -> None:
+    text = ada_client.get(site.get_absolute_url()).content.decode()
+    assert 'value="suppressed"' in text
+    assert 'value="migrated"' not in text
+    assert 'value="verified"' not in text
+
+
+def test_a_step_on_an_old_page_changes_nothing(ada_client: Client, site: FallbackSite, ada: User) -> None:
+    site_migration_transition(site=site, to=Status.ACCEPTED, actor=ada)
+    response = transition(ada_client, site, to="suppressed", reason="no", version=1)
+    assert response.status_code == 409
+    site.migration.refresh_from_db()
+    assert site.migration.status == "accepted"
+
+
+def test_a_comment_is_kept_and_shown_as_text(ada_client: Client, site: FallbackSite) -> None:
+    address = reverse("site-comment", args=[site.pk])
+    response = ada_client.post(address, {"text": "see <b>this</b>"})
+    comment = Comment.objects.get()
+    assert response["Location"].endswith(f"#comment-{comment.pk}")
+    assert b"see &lt;b&gt;this&lt;/b&gt;" in ada_client.get(site.get_absolute_url()).content
+
+
+def test_an_empty_comment_is_refused(ada_client: Client, site: FallbackSite) -> None:
+    response = ada_client.post(reverse("site-comment", args=[site.pk]), {"text": "  "})
+    assert response.status_code == 422
+    assert b"Write something first." in response.content
