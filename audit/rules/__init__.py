@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from audit.rules.autograd_cpu_detour import AutogradCpuDetour
 from audit.rules.base import Rule
+from audit.rules.broken_ptx import BrokenPtx
 from audit.rules.comment_only_gap import CommentOnlyGap
 from audit.rules.deferred_kernel import DeferredKernel
 from audit.rules.disabled_gpu_test import DisabledGpuTest
@@ -29,4 +30,5 @@ RULES: tuple[Rule, ...] = (
     EprintlnDegrade(),
     CommentOnlyGap(),
     UnstructuredError(),
+    BrokenPtx(),
 )

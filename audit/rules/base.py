@@ -55,6 +55,12 @@ class Rule(ABC):
     message: ClassVar[str]
     invalid: ClassVar[tuple[Example, ...]]
     valid: ClassVar[tuple[Example, ...]]
+    needs_assembler: ClassVar[bool] = False
+
+    def not_run_reason(self, judgement: Judgement) -> str:
+        """Say why the rule could not look, or not at everything; empty when it could."""
+        del judgement
+        return ""
 
     @abstractmethod
     def check(self, judgement: Judgement) -> Iterator[Candidate]:

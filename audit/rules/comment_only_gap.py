@@ -120,12 +120,12 @@ class CommentOnlyGap(Rule):
                     continue
                 if not any(gap.search(block.text) for gap in _GAPS):
                     continue
-                function = function_at(functions, block)
-                if function is None or function.index in seen or not _leaves_the_device(judgement, function):
+                holder = function_at(functions, block)
+                if holder is None or holder.index in seen or not _leaves_the_device(judgement, holder):
                     continue
-                seen.add(function.index)
+                seen.add(holder.index)
                 form = "doc-gap" if block.is_doc else "gap-comment"
-                yield Candidate(block.unit, block.start, block.end, function, form, guard=block.text)
+                yield Candidate(block.unit, block.start, block.end, holder, form, guard=block.text)
 
 
 def _leaves_the_device(judgement: Judgement, function: Fn) -> bool:

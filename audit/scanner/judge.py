@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from audit.rules.base import Rule
@@ -15,6 +15,7 @@ from audit.scanner.link.summaries import Summaries
 from audit.scanner.link.unit import Fn, Unit
 from audit.scanner.link.workspace import Workspace
 from audit.scanner.profile import Profile, any_pattern
+from audit.scanner.ptx.kernels import Kernels
 from audit.scanner.report import EvidenceStep, Level, Result, RuleRun, RuleStatus
 
 # Of two rules that see the same cause, the first one here reports it.
@@ -76,10 +77,13 @@ class Candidate:
 class Judgement:
     """What a rule may ask: the workspace, the summaries, the host paths, the profile."""
 
-    def __init__(self, workspace: Workspace, summaries: Summaries, profile: Profile) -> None:
+    def __init__(
+        self, workspace: Workspace, summaries: Summaries, profile: Profile, kernels: Kernels
+    ) -> None:
         self.workspace = workspace
         self.summaries = summaries
         self.profile = profile
+        self.kernels = kernels
 
     @cached_property
     def paths(self) -> HostPaths:
@@ -170,9 +174,10 @@ def judge(judgement: Judgement, rules: Sequence[Rule]) -> tuple[tuple[Result, ..
     runs = []
     for rule in rules:
         found += [(rule, candidate) for candidate in rule.check(judgement)]
-        runs.append(RuleRun(rule.id, RuleStatus.RAN))
+        reason = rule.not_run_reason(judgement)
+        runs.append(RuleRun(rule.id, RuleStatus.NOT_RUN if reason else RuleStatus.RAN, reason))
     ordered = sorted(
-        _one_per_cause(found),
+        _with_rejected_kernels(judgement, rules, _one_per_cause(found)),
         key=lambda pair: (pair[1].unit.path, pair[1].start, pair[1].end, pair[0].id),
     )
     prints = fingerprints([_identity(rule, candidate) for rule, candidate in ordered])
@@ -201,6 +206,34 @@ def _one_per_cause(found: Iterable[tuple[Rule, Candidate]]) -> Iterator[tuple[Ru
         if other is None or rank[rule.name] < rank[other[0].name]:
             best[candidate.cause] = (rule, candidate)
     yield from best.values()
+
+
+def _with_rejected_kernels(
+    judgement: Judgement, rules: Sequence[Rule], found: Iterable[tuple[Rule, Candidate]]
+) -> Iterator[tuple[Rule, Candidate]]:
+    """Say of a host path whose kernel does not assemble that it may be the only path.
+
+    Only a load on the real driver could say that it is.
+    """
+    is_asked = any(rule.needs_assembler for rule in rules)
+    for rule, candidate in found:
+        rejection = None
+        if is_asked and candidate.function is not None and rule.name in PRECEDENCE:
+            rejection = judgement.kernels.rejected_in(candidate.function)
+        if rejection is None:
+            yield rule, candidate
+            continue
+        version = judgement.kernels.assembler_version
+        kernel = rejection.text.name or "derived PTX"
+        rejected = f"ptxas {version} rejects its kernel ({kernel}, {rejection.targets})"
+        yield (
+            rule,
+            replace(
+                candidate,
+                message=f"{candidate.message or rule.message}; {rejected}: this path may be the only one",
+                properties={**candidate.properties, "rejectedKernel": kernel, "ptxas": version},
+            ),
+        )
 
 
 def _identity(rule: Rule, candidate: Candidate) -> Identity:

@@ -22,10 +22,14 @@ from audit.scanner.link.summaries import Summaries
 from audit.scanner.link.unit import Unit
 from audit.scanner.link.workspace import Workspace
 from audit.scanner.profile import Profile
+from audit.scanner.ptx.assembler import Assembler
+from audit.scanner.ptx.kernels import Kernels
+from audit.scanner.ptx.texts import PtxTexts
 from audit.scanner.report import CrateInfo, FileStatus, ManifestEntry, Progress, ScanReport
 from audit.scanner.source.base import Content, ReadFailure, Source, SourceFile
 
 _BATCH_BYTES = 400_000
+_PTX_SUFFIX = ".ptx"
 
 ProgressCallback = Callable[[Progress], None]
 
@@ -45,9 +49,13 @@ def scan(
     rules: Sequence[Rule],
     jobs: int = 1,
     cache: FactsCache | None = None,
+    assembler: Assembler | None = None,
     progress: ProgressCallback | None = None,
 ) -> ScanReport:
-    """Scan a tree. Files that can't be read or parsed are in the manifest; the scan goes on without them."""
+    """Scan a tree. Files that can't be read or parsed are in the manifest; the scan goes on without them.
+
+    Rules that need the assembler report themselves as not run when none is given.
+    """
     started = time.monotonic()
     report = progress or _ignore
     with _without_collections():
@@ -60,7 +68,10 @@ def scan(
         facts = _extract_all(rust, jobs, cache, report)
         report(Progress("link", 0, 1))
         workspace, bad_manifests = _link(reads, rust, facts)
-        judgement = Judgement(workspace, Summaries(workspace, Resolver(workspace), profile), profile)
+        resolver = Resolver(workspace)
+        texts = PtxTexts(workspace, resolver, _included(reads))
+        kernels = Kernels(texts, assembler, profile.ptx_targets)
+        judgement = Judgement(workspace, Summaries(workspace, resolver, profile), profile, kernels)
         report(Progress("link", 1, 1))
         report(Progress("judge", 0, len(rules)))
         results, runs = judge(judgement, rules)
@@ -69,7 +80,7 @@ def scan(
         scanner_version=scanner_version(),
         profile_name=profile.name,
         profile_hash=profile.digest,
-        ptxas_version="",
+        ptxas_version=kernels.assembler_version if any(rule.needs_assembler for rule in rules) else "",
         source=source.info,
         crates=tuple(
             CrateInfo(package.name, package.folder, package.is_workspace_member)
@@ -107,7 +118,7 @@ def _without_collections() -> Iterator[None]:
 
 
 def _read_all(source: Source, report: ProgressCallback) -> list[_Read]:
-    entries = [entry for entry in source.entries() if entry.path.endswith((".rs", "Cargo.toml"))]
+    entries = [entry for entry in source.entries() if entry.path.endswith((".rs", "Cargo.toml", _PTX_SUFFIX))]
     found = [_Read(entry, ReadFailure(entry.skip_reason)) for entry in entries if entry.skip_reason]
     wanted = [entry for entry in entries if not entry.skip_reason]
     for number, (file, content) in enumerate(source.read(wanted), 1):
@@ -201,6 +212,15 @@ def _link(
         if not isinstance(one, str)
     ]
     return Workspace(units, packages), bad
+
+
+def _included(reads: Sequence[_Read]) -> dict[str, str]:
+    """Return the texts of kernel files, which Rust code may include, by path."""
+    return {
+        read.file.path: read.content.data.decode("utf-8", "replace")
+        for read in reads
+        if read.file.path.endswith(_PTX_SUFFIX) and isinstance(read.content, Content)
+    }
 
 
 def _manifest(

@@ -15,6 +15,8 @@ from audit.scanner.extract.syntax import Parsed
 
 _BLANK = re.compile(rb"\s*")
 _SPACES = re.compile(r"\s+")
+# Strings are one token each, so that what they hold splits nothing; `->` and `=>` close no bracket.
+_LIST_TOKEN = re.compile(r'r(#*)".*?"\1|"(?:\\.|[^"\\])*"|[-=]>|[(\[{<>}\]),]', re.DOTALL)
 
 
 class Attachments:
@@ -191,18 +193,19 @@ def collect_macros(
 
 
 def split_list(text: str) -> list[str]:
-    """Split at the commas that are in no bracket."""
+    """Split at the commas that are in no bracket and in no string."""
     parts = []
     depth = 0
     start = 0
-    for index, char in enumerate(text):
+    for token in _LIST_TOKEN.finditer(text):
+        char = token[0]
         if char in "([{<":
             depth += 1
-        elif char in ")]}" or (char == ">" and text[index - 1 : index] not in ("-", "=")):
+        elif char in (")", "]", "}", ">"):
             depth -= 1
         elif char == "," and depth == 0:
-            parts.append(text[start:index].strip())
-            start = index + 1
+            parts.append(text[start : token.start()].strip())
+            start = token.end()
     parts.append(text[start:].strip())
     return [part for part in parts if part]
 

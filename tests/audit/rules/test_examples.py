@@ -12,12 +12,16 @@ from audit.rules import RULES
 from audit.rules.base import Example, Rule
 from audit.scanner.pipeline import scan
 from audit.scanner.profile import load_profile
+from audit.scanner.ptx.assembler import find_assembler
 from audit.scanner.source.memory import MemorySource
 
 SECTIONS = ("## What it does", "## Why is this bad?", "## Use instead", "## Known problems")
 WORKSPACE = """[workspace]
 members = ["ferrotorch-gpu", "ferrotorch-core", "ferrotorch-nn", "ferrotorch-cubecl", "ferrotorch-xpu"]
 """
+
+
+ASSEMBLER = find_assembler()
 
 
 def _files(example: Example) -> dict[str, bytes]:
@@ -38,7 +42,9 @@ def _cases() -> list[object]:
 
 @pytest.mark.parametrize(("rule", "example"), _cases())
 def test_exactly_the_marked_lines_are_flagged(rule: Rule, example: Example) -> None:
-    report = scan(MemorySource(_files(example)), profile=load_profile(), rules=RULES)
+    if rule.needs_assembler:
+        assert ASSEMBLER is not None, "the extra `ptx` brings the assembler"
+    report = scan(MemorySource(_files(example)), profile=load_profile(), rules=RULES, assembler=ASSEMBLER)
     flagged = {
         result.region.start_line
         for result in report.results

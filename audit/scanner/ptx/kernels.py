@@ -1,0 +1,106 @@
+"""What the assembler says of the kernels of a workspace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from audit.scanner.link.unit import Fn
+from audit.scanner.ptx.assembler import Assembled, Assembler, Assembly
+from audit.scanner.ptx.texts import PtxText, PtxTexts
+
+NO_ASSEMBLER = "no ptxas: install the extra `ptx`, or put ptxas on PATH"
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A text that the assembler rejects, with what it said for each target that it rejects it for."""
+
+    text: PtxText
+    by_target: Mapping[str, Assembly]
+
+    @property
+    def targets(self) -> str:
+        """The targets in words."""
+        return ", ".join(self.by_target)
+
+
+class Kernels:
+    """The PTX texts of a workspace, assembled for the targets of its profile."""
+
+    def __init__(self, texts: PtxTexts, assembler: Assembler | None, targets: Sequence[str]) -> None:
+        self._texts = texts
+        self._assembler = assembler
+        self._targets = tuple(targets)
+
+    @property
+    def assembler_version(self) -> str:
+        """The version of the assembler, empty without one."""
+        return self._assembler.version if self._assembler is not None else ""
+
+    @cached_property
+    def _assemblies(self) -> Mapping[tuple[str, str], Assembly]:
+        if self._assembler is None:
+            return {}
+        return self._assembler.assemble_all((one.text for one in self._texts.all), self._targets)
+
+    @cached_property
+    def rejections(self) -> tuple[Rejection, ...]:
+        """The texts that are rejected for one target or more."""
+        found = []
+        for text in self._texts.all:
+            rejected = {
+                target: self._assemblies[text.text, target]
+                for target in self._targets
+                if (text.text, target) in self._assemblies
+                and self._assemblies[text.text, target].status is Assembled.REJECTED
+            }
+            if rejected:
+                found.append(Rejection(text, rejected))
+        return tuple(found)
+
+    @cached_property
+    def not_run_reason(self) -> str:
+        """Why the texts are not judged, or not for every target; empty when they all are."""
+        if self._assembler is None:
+            return NO_ASSEMBLER
+        if not self._targets:
+            return "the profile names no `ptx_targets`"
+        unknown = sorted({target for (_, target), one in self._assemblies.items() if _is_unknown(one)})
+        if unknown:
+            return f"ptxas {self._assembler.version} does not know {', '.join(unknown)}"
+        failed = next((one for one in self._assemblies.values() if one.status is Assembled.FAILED), None)
+        return f"ptxas {self._assembler.version} failed: {failed.log[:200]}" if failed is not None else ""
+
+    def rejected_in(self, function: Fn) -> Rejection | None:
+        """Return a rejected kernel that a function names or derives; None when it has none."""
+        derived = self._derived_in.get(function.index)
+        if derived is not None:
+            return derived
+        names = self._by_name.get(function.unit.path)
+        if not names:
+            return None
+        body = function.text(function.facts.body_start, function.facts.body_end)
+        return next((names[word] for word in re.findall(r"\b[A-Z][A-Z0-9_]+\b", body) if word in names), None)
+
+    @cached_property
+    def _by_name(self) -> dict[str, dict[str, Rejection]]:
+        found: dict[str, dict[str, Rejection]] = {}
+        for one in self.rejections:
+            if one.text.name:
+                found.setdefault(one.text.unit.path, {})[one.text.name] = one
+        return found
+
+    @cached_property
+    def _derived_in(self) -> dict[int, Rejection]:
+        return {
+            one.text.function.index: one
+            for one in reversed(self.rejections)
+            if one.text.function is not None and not one.text.name
+        }
+
+
+def _is_unknown(one: Assembly) -> bool:
+    return one.status is Assembled.UNKNOWN_TARGET
