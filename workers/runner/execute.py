@@ -26,7 +26,7 @@ from workers.runner.processes import Family, adopt_orphans
 
 _LAUNCHER = Path(__file__).with_name("launch.py")
 _POLL_S = 0.02
-_DISK_POLL_S = 0.2
+_DISK_POLL_S = 0.05
 _MAX_FILES = 100_000
 
 
