@@ -31,6 +31,7 @@ class DeviceWords:
     host_variants: tuple[str, ...]
     tensor_types: tuple[str, ...]
     buffer_types: tuple[str, ...]
+    storage_types: tuple[str, ...]
     layout_patterns: tuple[str, ...]
 
 

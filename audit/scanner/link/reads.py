@@ -6,6 +6,7 @@ from collections import defaultdict, deque
 from typing import NamedTuple
 
 from audit.scanner.extract.facts import Call, CallKind, RegionKind
+from audit.scanner.link.copies import Copies, round_trips
 from audit.scanner.link.graph import CallGraph
 from audit.scanner.link.launches import Launches
 from audit.scanner.link.pardons import Pardons
@@ -17,13 +18,15 @@ class Read(NamedTuple):
     """A place where data that may be on a device is read on the host.
 
     `helper` is the callee that reads for the function, None when the call is the download itself. `pardon`
-    says why the read is legal, and is empty when nothing makes it so.
+    says why the read is legal, and is empty when nothing makes it so. `is_copy` tells that the read only
+    serves to copy.
     """
 
     call: Call
     operand: str
     helper: Fn | None
     pardon: str
+    is_copy: bool = False
 
 
 class Reads:
@@ -64,6 +67,7 @@ class Reads:
                     seen.add(function.index)
                     queue.append(function.index)
         self._find_host_gradients()
+        self._find_copies()
         for index, reads in self.found.items():
             self.found[index] = tuple(sorted(reads, key=lambda read: read.call.start))
 
@@ -99,6 +103,18 @@ class Reads:
                         )
         for index, reads in found.items():
             self.found[index] = tuple(reads)
+
+    def _find_copies(self) -> None:
+        """Add the places where a clone of shared storage copies through the host."""
+        reading = (
+            self._graph.workspace.functions[index]
+            for index, reads in self.found.items()
+            if index not in self._launches.found and any(not read.pardon for read in reads)
+        )
+        for function, call, callee in Copies(self._graph, round_trips(self._graph, reading)).sites:
+            operand = self._graph.operand(function, call)
+            read = Read(call, operand, callee, self._pardons.pardon(function, call), is_copy=True)
+            self.found[function.index] = (*self.found.get(function.index, ()), read)
 
     def _always_runs(self, index: int, call: Call) -> bool:
         function = self._graph.workspace.functions[index]

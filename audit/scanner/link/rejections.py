@@ -30,7 +30,12 @@ class Rejections:
         for call in function.facts.calls:
             if call.name == "Err" and self._refuses_here(function, call):
                 return Reason(call, None)
-            if call.name in self._refusing and call.region == 0 and self.is_refusing_access(function, call):
+            if (
+                call.name in self._refusing
+                and call.region == 0
+                and self.is_refusing_access(function, call)
+                and not self._is_rest(function, call)
+            ):
                 return Reason(call, None)
         return None
 
@@ -41,12 +46,26 @@ class Rejections:
             return False
         flow = self._graph.flow(function)
         entering = flow.tests_at(call.start, call.region)
+        if self._is_rest(function, call):
+            return False
         if region.kind == RegionKind.ARM and self._has_working_device_arm(function, call.region):
             return False
         return (
             bool(entering)
             and flow.place(entering[0]) is Place.DEVICE
             and flow.place(entering[0]._replace(holds=not entering[0].holds)) is Place.HOST
+        )
+
+    def _is_rest(self, function: Fn, call: Call) -> bool:
+        """Say whether a device branch for some cases stands before: then only the rest is refused."""
+        flow = self._graph.flow(function)
+        return any(
+            not test.holds
+            and not test.encloses
+            and not test.pattern
+            and flow.condition_place(test.subject, True) is Place.DEVICE
+            and flow.place(test) is None
+            for test in flow.tests_at(call.start, call.region)
         )
 
     def _has_working_device_arm(self, function: Fn, arm: int) -> bool:
