@@ -65,6 +65,10 @@ class DeviceWork:
             for one in function.ancestors(read.region)
         )
 
+    def _is_kernel_code(self, function: Fn) -> bool:
+        package = function.unit.package
+        return package is not None and self._summaries.profile.is_gpu_crate(package.name)
+
     def has_path(self, function: Fn, read: Call, around: frozenset[int]) -> bool:
         """Say whether device work stands in a branch that excludes the read."""
         flow = self._summaries.flow(function)
@@ -85,6 +89,11 @@ class DeviceWork:
     def launch_of(self, function: Fn, read: Read) -> Call | None:
         """Return the device work before a read that the operand comes from."""
         flow = self._summaries.flow(function)
+        if self._is_kernel_code(function):
+            around = frozenset(function.ancestors(read.call.region))
+            beside = next((one for one in self.launches(function) if one.region in around), None)
+            if beside is not None and beside.name not in self._summaries.profile.launch.compile_calls:
+                return beside
         root = re.match(r"[&*\s]*(?:mut\s+)?(\w+)", read.operand)
         if root is None or root[1] == "self":
             return None

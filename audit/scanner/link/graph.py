@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
@@ -14,6 +15,8 @@ from audit.scanner.link.resolve import Resolver
 from audit.scanner.link.unit import Fn
 from audit.scanner.link.workspace import Workspace
 from audit.scanner.profile import Profile
+
+_PATH_ARGUMENT = re.compile(r"\w::(\w+)\s*[,)]")
 
 
 class Reason(NamedTuple):
@@ -51,9 +54,16 @@ class CallGraph:
         for function in self.workspace.functions:
             for call in function.facts.calls:
                 found[call.name].append((function, call))
+                if call.kind == CallKind.MACRO and call.name in self._macros:
+                    for name in _PATH_ARGUMENT.findall(function.text(call.arguments_start, call.end)):
+                        found[name].append((function, call))
                 for real in renamed.get(call.name, ()):
                     found[real].append((function, call))
         return found
+
+    @cached_property
+    def _macros(self) -> frozenset[str]:
+        return frozenset(macro.name for unit in self.workspace.units.values() for macro in unit.facts.macros)
 
     @cached_property
     def _renamed(self) -> dict[str, set[str]]:
@@ -126,6 +136,14 @@ class CallGraph:
             self.operands.may_be_on_device(function, flow, operand)
             for operand in operands
             if not operand.startswith(("|", '"', "move "))
+        )
+
+    def is_for_device(self, function: Fn, call: Call) -> bool:
+        """Say whether a call stands in a branch for the device."""
+        flow = self.flow(function)
+        return any(
+            test.encloses and flow.place(test) is Place.DEVICE
+            for test in flow.tests_at(call.start, call.region)
         )
 
     def place_at(self, function: Fn, call: Call) -> Place | None:

@@ -61,6 +61,33 @@ class Pardons:
         """Say whether a function is for reading: its result is host data, and it does nothing else."""
         return self._graph.operands.returns_host_data(function) and not self._makes_tensors(function)
 
+    def pardon_upload(self, function: Fn, call: Call) -> str:
+        """Say what makes it legal that a result computed on the host is uploaded for the device.
+
+        The branch for the device does not tell: what matters is whether device data gets that far.
+        """
+        around = frozenset(function.ancestors(call.region))
+        for other in function.facts.calls:
+            if other.region in around and other.start != call.start:
+                reason = self._pardon_by(function, call, other)
+                if reason:
+                    return reason
+        return "rejected" if self._is_refused_before(function, call) else ""
+
+    def _is_refused_before(self, function: Fn, call: Call) -> bool:
+        flow = self._graph.flow(function)
+        return any(
+            not test.encloses and flow.place(test) is Place.HOST
+            for test in flow.tests_at(call.start, call.region)
+        )
+
+    def makes_host_storage(self, function: Fn) -> bool:
+        """Say whether a function builds a tensor's storage from host data."""
+        return any(
+            self._graph.operands.makes_host_storage(function.text(call.start, call.arguments_start + 1))
+            for call in function.facts.calls
+        )
+
     def _makes_tensors(self, function: Fn) -> bool:
         """Say whether a function builds tensors or uploads: then it does more than read."""
         uploads = self._graph.profile.uploads

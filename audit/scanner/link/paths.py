@@ -27,8 +27,8 @@ class HostPath(NamedTuple):
     `trigger` and `test` say what sends control here: a failed attempt, a device branch or layout test that
     does not cover the case, an explicit device branch, or nothing. `launch` is the device work whose output
     is read; `has_device_path` tells that the function reaches the device on another path. `start:end` is
-    where the path is reported; `is_host_update` tells that device state is overwritten from the host,
-    `launches_beside` that the branch for the device which reads does launch.
+    where the path is reported; `is_host_update` tells that an optimizer overwrites device state from the
+    host, `launches_beside` that the branch for the device which reads does launch.
     """
 
     function: Fn
@@ -59,6 +59,7 @@ class HostPaths:
         self._uses = Uses(summaries)
         profile = summaries.profile
         self._backward_name = any_pattern(profile.autograd.function_patterns)
+        self._optimizers = frozenset(profile.autograd.optimizer_traits)
         self._work = DeviceWork(summaries)
         self._entries = Entries(summaries, self._work)
 
@@ -166,7 +167,8 @@ class HostPaths:
             "upload": upload,
             "use": self._uses.of(function, reads, is_uploaded=upload is not None),
             "launches_beside": self._work.launches_beside(function, first),
-            "is_host_update": any(call.name in in_place for call in function.facts.calls),
+            "is_host_update": function.trait in self._optimizers
+            and any(call.name in in_place for call in function.facts.calls),
             "has_device_path": self._work.has_path(function, first, around),
         }
         entries = self._ways(function, reads[0])

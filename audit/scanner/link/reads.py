@@ -68,6 +68,7 @@ class Reads:
                     queue.append(function.index)
         self._find_host_gradients()
         self._find_copies()
+        self._find_host_results()
         for index, reads in self.found.items():
             self.found[index] = tuple(sorted(reads, key=lambda read: read.call.start))
 
@@ -115,6 +116,34 @@ class Reads:
             operand = self._graph.operand(function, call)
             read = Read(call, operand, callee, self._pardons.pardon(function, call), is_copy=True)
             self.found[function.index] = (*self.found.get(function.index, ()), read)
+
+    def _find_host_results(self) -> None:
+        """Add the operators that read nothing, compute on the host all the same, and upload for the device.
+
+        They work from host copies of their parameters, made when they were built.
+        """
+        for name in sorted(self._graph.profile.uploads):
+            for function, call in self._graph.calls_by_name.get(name, ()):
+                if (
+                    call.name == name
+                    and function.index not in self.found
+                    and self._is_host_result(function, call)
+                ):
+                    operand = self._graph.operand(function, call)
+                    read = Read(call, operand, None, self._pardons.pardon_upload(function, call))
+                    self.found[function.index] = (read,)
+
+    def _is_host_result(self, function: Fn, call: Call) -> bool:
+        if not self._graph.is_examined(function) or function.index in self._launches.found:
+            return False
+        if function.name in self._graph.transfers or not self._graph.operands.holds_tensor(function):
+            return False
+        operands = self._graph.operands
+        return (
+            self._graph.is_for_device(function, call)
+            and operands.names_device_type(function.facts.return_type)
+            and self._pardons.makes_host_storage(function)
+        )
 
     def _always_runs(self, index: int, call: Call) -> bool:
         function = self._graph.workspace.functions[index]

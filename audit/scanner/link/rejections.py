@@ -5,14 +5,16 @@ from __future__ import annotations
 from audit.scanner.extract.facts import Call, CallKind, RegionKind
 from audit.scanner.link.flow import Place
 from audit.scanner.link.graph import CallGraph, Reason
+from audit.scanner.link.launches import Launches
 from audit.scanner.link.unit import Fn
 
 
 class Rejections:
     """Functions by index, with the reason."""
 
-    def __init__(self, graph: CallGraph) -> None:
+    def __init__(self, graph: CallGraph, launches: Launches) -> None:
         self._graph = graph
+        self._launches = launches
         self._refusing = frozenset(graph.profile.transfer.refusing_accessors)
         self.found: dict[int, Reason] = {}
         self._find()
@@ -57,16 +59,18 @@ class Rejections:
         )
 
     def _is_rest(self, function: Fn, call: Call) -> bool:
-        """Say whether a device branch for some cases stands before: then only the rest is refused."""
+        """Say whether a device branch that launches stands before: then only the rest is refused."""
         flow = self._graph.flow(function)
-        return any(
-            not test.holds
-            and not test.encloses
-            and not test.pattern
-            and flow.condition_place(test.subject, True) is Place.DEVICE
-            and flow.place(test) is None
-            for test in flow.tests_at(call.start, call.region)
-        )
+        for region in function.facts.regions:
+            if region.kind != RegionKind.THEN or region.group_end > call.start:
+                continue
+            condition = function.text(region.condition_start, region.condition_end)
+            if flow.condition_place(condition, True) is Place.DEVICE and any(
+                region.start <= one.start < region.end and self._launches.is_launch(function, one)
+                for one in function.facts.calls
+            ):
+                return True
+        return False
 
     def _has_working_device_arm(self, function: Fn, arm: int) -> bool:
         """Say whether another arm of the match takes device data and does not refuse it."""

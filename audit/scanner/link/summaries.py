@@ -36,7 +36,7 @@ class Summaries:
         self.operands = self.graph.operands
         self._launches = Launches(self.graph)
         self._gates = Gates(self.graph)
-        rejections = Rejections(self.graph)
+        rejections = Rejections(self.graph, self._launches)
         self._pardons = Pardons(self.graph, self._launches, self._gates, rejections)
         self._reads = Reads(self.graph, self._launches, self._pardons)
         self.launching: Mapping[int, Reason] = self._launches.found
@@ -75,6 +75,10 @@ class Summaries:
     def is_backend_operation(self, function: Fn, call: Call) -> bool:
         """Say whether a call is an operation of the device backend, no transfer and no allocation."""
         return self._launches.is_backend_operation(function, call)
+
+    def is_gate_read(self, function: Fn, call: Call) -> bool:
+        """Say whether a call reads the opt-in variable of the environment."""
+        return self._gates.is_gate_read(function, call)
 
     def gate_of(self, function: Fn, call: Call) -> Gate | None:
         """Return the gate that a call checks: a helper's, or the variable itself."""

@@ -9,6 +9,7 @@ from enum import StrEnum
 from audit.scanner.link.summaries import Read, Summaries
 from audit.scanner.link.unit import Fn
 
+_COMMENT = re.compile(r"//[^\n]*")
 _WORD = r"(?<![\w.]){}\b"
 
 
@@ -62,7 +63,7 @@ class Uses:
         )
         if not name.isidentifier():
             return self._direct_use(function, read)
-        body = function.text(read.call.end, function.facts.body_end)
+        body = _COMMENT.sub("", function.text(read.call.end, function.facts.body_end))
         uses = [body[found.end() : found.end() + 8] for found in re.finditer(_WORD.format(name), body)]
         if uses and all(following.startswith(".len()") for following in uses):
             return Use.MEASURED
