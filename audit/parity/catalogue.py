@@ -298,7 +298,8 @@ def _refusals(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str, Directi
 
 def _names(row: OpInfo) -> set[str]:
     """Return the names an OpInfo goes by: its own, the operator's, its aliases', `linalg.svd` as one word."""
-    names = {row.name, row.aten_name, *row.aliases, row.name.replace(".", "_")}
+    names = {row.name, row.aten_name, *row.aliases}
+    names |= {name.replace(".", "_") for name in names}
     if row.name.startswith("nn.functional."):
         names.add(row.name.removeprefix("nn.functional."))
     return names - {""}

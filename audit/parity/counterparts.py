@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from audit.parity.catalogue import Catalogue, Composite, Direction, Operator, OpInfo, Reached
+from audit.parity.catalogue import Catalogue, Composite, Direction, Operator, OpInfo, Reached, Refusal
 
 # Public namespaces whose functions carry their namespace in the operator's name.
 _SPELLED = {"torch.linalg": "linalg_", "torch.fft": "fft_", "torch.special": "special_"}
@@ -143,18 +143,25 @@ def _registered(rows: tuple[Operator, ...], device: str) -> Support | None:
     return None
 
 
+def _missing(catalogue: Catalogue, counterpart: str) -> Refusal | None:
+    """Return what the dispatcher raised for an operator without a CUDA kernel."""
+    names = [row.name for row in operators(catalogue, counterpart)]
+    return next((catalogue.missing_kernels[n] for n in names if n in catalogue.missing_kernels), None)
+
+
+def _raised(seen: Refusal | None) -> str:
+    return f": raises {seen.exception}: {seen.text}" if seen and seen.state == "refused" else ""
+
+
 def _refusal(catalogue: Catalogue, counterpart: str, info: OpInfo, case: Case) -> Support:
     dtype, device, direction = case
     seen = catalogue.refusals.get((info.name, dtype, direction)) if device == "cuda" else None
     if seen and seen.state == "ran":
         return Support(SupportState.KERNEL, f"{info.name} ran in {dtype} though its own table omits it")
     if device == "cuda" and not info.dtypes.get(device):
-        names = [row.name for row in operators(catalogue, counterpart)]
-        seen = next((catalogue.missing_kernels[n] for n in names if n in catalogue.missing_kernels), None)
-    raised = f": raises {seen.exception}: {seen.text}" if seen else ""
-    return Support(
-        SupportState.REFUSED, f"{info.name} does not support {dtype} {direction} on {device}{raised}"
-    )
+        seen = _missing(catalogue, counterpart)
+    fact = f"{info.name} does not support {dtype} {direction} on {device}"
+    return Support(SupportState.REFUSED, fact + _raised(seen))
 
 
 def _by_info(catalogue: Catalogue, counterpart: str, rows: tuple[OpInfo, ...], case: Case) -> Support:
@@ -218,7 +225,9 @@ def support(catalogue: Catalogue, counterpart: str, dtype: str, device: str, dir
         return Support(state, f"no operator or recording tells {dtype} on {device} for {counterpart}")
     registered = _registered(own, device)
     if registered is None:
-        return Support(SupportState.REFUSED, f"no overload of {own[0].base} has a {device.upper()} kernel")
+        seen = _missing(catalogue, counterpart) if device == "cuda" else None
+        fact = f"no overload of {own[0].base} has a {device.upper()} kernel"
+        return Support(SupportState.REFUSED, fact + _raised(seen))
     if device in ("cpu", "cuda"):
         return Support(SupportState.UNKNOWN, f"{registered.proof}; its dtypes are not in PyTorch's tables")
     return Support(SupportState.UNKNOWN, f"{registered.proof}, as declared; its dtypes are not known here")

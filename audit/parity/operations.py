@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -69,7 +69,11 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which crates and types of a project family hold operations."""
+    """Which crates and types of a project family hold operations.
+
+    `devices` maps crates that implement the backend trait to the device each stands for, `kernel_devices`
+    all GPU crates to the device of their kernels. `preparations` lay data out and compute nothing.
+    """
 
     gpu_crates: frozenset[str]
     crates: frozenset[str]
@@ -77,6 +81,9 @@ class Layout:
     gpu_prefixes: tuple[str, ...]
     backend_trait: str
     distribution_trait: str
+    preparations: frozenset[str]
+    devices: Mapping[str, str]
+    kernel_devices: Mapping[str, str]
     traits: tuple[tuple[str, OperationKind], ...]
 
 
@@ -104,6 +111,16 @@ FERROTORCH = Layout(
     gpu_prefixes=("gpu_", "portable_", "xpu_"),
     backend_trait="GpuBackend",
     distribution_trait="Distribution",
+    preparations=frozenset(
+        {"contiguous", "contiguous_t", "contiguous_in", "data", "data_ref", "detach", "clone"}
+    ),
+    devices={"ferrotorch-gpu": "cuda", "ferrotorch-mps": "mps", "ferrotorch-xpu": "xpu"},
+    kernel_devices={
+        "ferrotorch-gpu": "cuda",
+        "ferrotorch-cubecl": "cubecl",
+        "ferrotorch-mps": "mps",
+        "ferrotorch-xpu": "xpu",
+    },
     traits=(
         ("GradFn", OperationKind.AUTOGRAD_NODE),
         ("Module", OperationKind.MODULE),

@@ -15,7 +15,6 @@ from audit.rules.host_readback import HostReadback
 from audit.rules.reference_punt import ReferencePunt
 from audit.rules.shape_bypass import ShapeBypass
 from audit.rules.silent_fallback import SilentFallback
-from audit.rules.ungated_warning import UngatedWarning
 from audit.rules.unstructured_error import UnstructuredError
 
 RULES: tuple[Rule, ...] = (
@@ -29,7 +28,6 @@ RULES: tuple[Rule, ...] = (
     DisabledGpuTest(),
     ShapeBypass(),
     EprintlnDegrade(),
-    UngatedWarning(),
     CommentOnlyGap(),
     UnstructuredError(),
     BrokenPtx(),

@@ -31,7 +31,6 @@ class DeviceWords:
     host_variants: tuple[str, ...]
     tensor_types: tuple[str, ...]
     buffer_types: tuple[str, ...]
-    storage_types: tuple[str, ...]
     layout_patterns: tuple[str, ...]
 
 
@@ -46,7 +45,6 @@ class TransferWords:
     in_place_uploads: tuple[str, ...]
     transfer_apis: tuple[str, ...]
     refusing_accessors: tuple[str, ...]
-    status_patterns: tuple[str, ...]
     host_constructors: tuple[str, ...]
     host_types: tuple[str, ...]
     host_name_patterns: tuple[str, ...]
@@ -103,7 +101,6 @@ class AutogradWords:
 
     traits: tuple[str, ...]
     methods: tuple[str, ...]
-    optimizer_traits: tuple[str, ...]
     function_patterns: tuple[str, ...] = ()
 
 

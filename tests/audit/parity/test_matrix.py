@@ -1,0 +1,174 @@
+"""The capability matrix of a small workspace in which every state occurs."""
+
+from __future__ import annotations
+
+import pytest
+
+from audit.parity import catalogue
+from audit.parity.backend import Body, backend_methods
+from audit.parity.capability import Case, Cell, State
+from audit.parity.catalogue import Direction
+from audit.parity.matrix import Matrix
+from audit.parity.workspace import read_workspace
+from audit.scanner.link.resolve import Resolver
+from audit.scanner.link.summaries import Summaries
+from audit.scanner.profile import load_profile
+from audit.scanner.source.memory import MemorySource
+from tests.audit.parity.sample import manifest
+
+ROOT = b'[workspace]\nmembers = ["ferrotorch-core", "ferrotorch-gpu"]\n'
+
+CORE = b"""
+pub mod ops;
+pub struct Tensor<T> { data: Vec<T> }
+pub trait GpuBackend {
+    fn exp_f32(&self, a: &GpuBufferHandle) -> R<GpuBufferHandle>;
+    fn exp_f64(&self, _a: &GpuBufferHandle) -> R<GpuBufferHandle> {
+        Err(FerrotorchError::InvalidArgument { message: "exp_f64 not implemented".into() })
+    }
+    fn sqrt_f32(&self, a: &GpuBufferHandle) -> R<GpuBufferHandle> {
+        Err(FerrotorchError::NotImplementedOnCuda { op: "sqrt" })
+    }
+    fn relu_f32(&self, a: &GpuBufferHandle) -> R<GpuBufferHandle>;
+    fn abs_f32(&self, a: &GpuBufferHandle) -> R<GpuBufferHandle>;
+}
+"""
+
+OPS = b"""
+use crate::{gpu_backend, GpuBackend, Tensor};
+
+pub fn exp<T>(input: &Tensor<T>) -> R<Tensor<T>> {
+    if input.is_cuda() {
+        let backend = gpu_backend().unwrap();
+        if is_f32::<T>() {
+            return wrap(backend.exp_f32(input.gpu_handle()?)?);
+        }
+        return wrap(backend.exp_f64(input.gpu_handle()?)?);
+    }
+    host_exp(input)
+}
+
+pub fn lgamma<T>(input: &Tensor<T>) -> R<Tensor<T>> {
+    let data = input.data_vec()?;
+    Tensor::from_vec(data.iter().map(|x| x.ln_gamma()).collect(), input.shape())
+}
+
+pub fn digamma<T>(input: &Tensor<T>) -> R<Tensor<T>> {
+    if input.is_cuda() {
+        return Err(FerrotorchError::NotImplementedOnCuda { op: "digamma" });
+    }
+    host_digamma(input)
+}
+"""
+
+GPU = b"""
+pub struct CudaBackendImpl;
+impl GpuBackend for CudaBackendImpl {
+    fn exp_f32(&self, a: &GpuBufferHandle) -> R<GpuBufferHandle> { gpu_exp(a) }
+    fn relu_f32(&self, a: &GpuBufferHandle) -> R<GpuBufferHandle> { gpu_relu(a) }
+    fn abs_f32(&self, a: &GpuBufferHandle) -> R<GpuBufferHandle> { gpu_abs(a) }
+}
+pub fn gpu_exp(a: &CudaBuffer<f32>) -> GpuResult<CudaBuffer<f32>> {
+    let f = get_or_compile("exp")?;
+    stream.launch_builder(&f).launch(cfg)
+}
+pub fn gpu_relu(a: &CudaBuffer<f32>) -> GpuResult<CudaBuffer<f32>> {
+    let f = match get_or_compile("relu") {
+        Ok(f) => f,
+        Err(_) => {
+            let host = gpu_to_cpu(a, device)?;
+            let out: Vec<f32> = host.iter().map(|x| x.max(0.0)).collect();
+            return cpu_to_gpu(&out, device);
+        }
+    };
+    stream.launch_builder(&f).launch(cfg)
+}
+pub fn gpu_abs(a: &CudaBuffer<f32>) -> GpuResult<CudaBuffer<f32>> {
+    let f = get_or_compile("abs")?;
+    stream.launch_builder(&f).launch(cfg)
+}
+pub fn gpu_tanh_f64(a: &CudaBuffer<f64>) -> GpuResult<CudaBuffer<f64>> {
+    let f = get_or_compile("tanh")?;
+    stream.launch_builder(&f).launch(cfg)
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def matrix() -> Matrix:
+    files = {
+        "Cargo.toml": ROOT,
+        "ferrotorch-core/Cargo.toml": manifest("ferrotorch-core"),
+        "ferrotorch-core/src/lib.rs": CORE,
+        "ferrotorch-core/src/ops.rs": OPS,
+        "ferrotorch-gpu/Cargo.toml": manifest("ferrotorch-gpu"),
+        "ferrotorch-gpu/src/lib.rs": GPU,
+    }
+    workspace = read_workspace(MemorySource(files))
+    summaries = Summaries(workspace, Resolver(workspace), load_profile())
+    broken = {"ferrotorch_gpu::gpu_abs": "ABS_PTX"}
+    return Matrix(summaries, catalogue.newest(), broken_ptx=broken)
+
+
+@pytest.fixture(scope="module")
+def cells(matrix: Matrix) -> dict[Case, Cell]:
+    return {cell.case: cell for cell in matrix.cells()}
+
+
+def cuda(operator: str, dtype: str) -> Case:
+    return Case(f"aten::{operator}", dtype, "cuda", Direction.FORWARD)
+
+
+@pytest.mark.parametrize(
+    ("operator", "dtype", "state", "path", "line"),
+    [
+        ("exp", "float32", State.KERNEL, "ferrotorch-gpu/src/lib.rs", 4),
+        ("exp", "float64", State.TEXT_ERROR, "ferrotorch-core/src/lib.rs", 6),
+        ("sqrt", "float32", State.STRUCTURED_ERROR, "ferrotorch-core/src/lib.rs", 9),
+        ("relu", "float32", State.KERNEL_OR_FALLBACK, "ferrotorch-gpu/src/lib.rs", 5),
+        ("lgamma", "float64", State.FALLBACK, "ferrotorch-core/src/ops.rs", 15),
+        ("digamma", "float64", State.STRUCTURED_ERROR, "ferrotorch-core/src/ops.rs", 20),
+        ("tanh", "float64", State.UNCALLED_KERNEL, "ferrotorch-gpu/src/lib.rs", 27),
+    ],
+)
+def test_a_case_has_its_state_and_the_line_that_proves_it(
+    cells: dict[Case, Cell], operator: str, dtype: str, state: State, path: str, line: int
+) -> None:
+    cell = cells[cuda(operator, dtype)]
+    assert cell.state is state
+    assert cell.proof is not None
+    assert (cell.proof.place.path, cell.proof.place.line) == (path, line)
+
+
+def test_a_default_in_force_says_so_and_a_call_from_above_names_its_line(cells: dict[Case, Cell]) -> None:
+    proof = cells[cuda("exp", "float64")].proof
+    assert proof is not None
+    assert proof.note == "the trait's default is in force on cuda"
+    vias = {row.via.line for row in cells[cuda("exp", "float64")].implementations if row.via}
+    assert vias == {10}
+
+
+def test_broken_ptx_makes_a_broken_kernel(cells: dict[Case, Cell]) -> None:
+    assert cells[cuda("abs", "float32")].state is State.BROKEN_KERNEL
+
+
+def test_pytorchs_answer_stands_beside_each_cell(cells: dict[Case, Cell]) -> None:
+    assert all(cell.support.proof for cell in cells.values())
+    assert cells[cuda("lgamma", "float64")].is_gap
+    assert not cells[cuda("exp", "float32")].is_gap
+
+
+def test_the_backend_trait_is_counted_by_default_and_override(matrix: Matrix) -> None:
+    workspace, profile = matrix.workspace, matrix.profile
+    methods = {
+        m.name: m for m in backend_methods(workspace, profile, {"ferrotorch-gpu": "cuda"}, "GpuBackend")
+    }
+    assert {name: method.default for name, method in methods.items()} == {
+        "abs_f32": Body.REQUIRED,
+        "exp_f32": Body.REQUIRED,
+        "exp_f64": Body.TEXT_ERROR,
+        "relu_f32": Body.REQUIRED,
+        "sqrt_f32": Body.STRUCTURED_ERROR,
+    }
+    in_force = {name for name, method in methods.items() if "cuda" not in method.overrides}
+    assert in_force == {"exp_f64", "sqrt_f32"}
