@@ -15,6 +15,7 @@ from audit.rules.host_readback import HostReadback
 from audit.rules.reference_punt import ReferencePunt
 from audit.rules.shape_bypass import ShapeBypass
 from audit.rules.silent_fallback import SilentFallback
+from audit.rules.ungated_warning import UngatedWarning
 from audit.rules.unstructured_error import UnstructuredError
 
 RULES: tuple[Rule, ...] = (
@@ -28,6 +29,7 @@ RULES: tuple[Rule, ...] = (
     DisabledGpuTest(),
     ShapeBypass(),
     EprintlnDegrade(),
+    UngatedWarning(),
     CommentOnlyGap(),
     UnstructuredError(),
     BrokenPtx(),

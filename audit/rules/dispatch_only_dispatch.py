@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
 from audit.scanner.judge import Candidate, Judgement
-from audit.scanner.link.paths import Trigger
+from audit.scanner.link.entries import Trigger
 from audit.scanner.report import Level
 
 

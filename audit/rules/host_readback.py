@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
 from audit.scanner.judge import Candidate, Judgement
-from audit.scanner.link.paths import Use
+from audit.scanner.link.uses import Use
 from audit.scanner.report import Level
 
 
@@ -74,7 +74,7 @@ class HostReadback(Rule):
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield the host paths that a launch precedes."""
         for path in judgement.paths.all:
-            if path.use in (Use.REWRAPPED, Use.MEASURED):
+            if path.use in (Use.REWRAPPED, Use.MEASURED, Use.COPIED):
                 yield judgement.host_path_candidate(path, f"{path.use}-on-host")
             elif path.launch is not None or path.launches_beside:
                 form = "readback-and-upload" if path.upload is not None else "readback"

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
 from audit.scanner.judge import Candidate, Judgement
-from audit.scanner.link.paths import Trigger, Use
+from audit.scanner.link.entries import Trigger
+from audit.scanner.link.uses import Use
 from audit.scanner.report import Level
 
 

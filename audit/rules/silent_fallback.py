@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
 from audit.scanner.judge import Candidate, Judgement
-from audit.scanner.link.paths import Trigger
+from audit.scanner.link.entries import Trigger
+from audit.scanner.link.uses import Use
 from audit.scanner.report import Level
 
 
@@ -120,7 +121,7 @@ class SilentFallback(Rule):
         for path in judgement.paths.all:
             if path.trigger is Trigger.FAILURE:
                 yield judgement.host_path_candidate(path, "failed-attempt")
-            elif path.trigger is Trigger.NONE and path.launch is None:
+            elif path.trigger is Trigger.NONE and path.launch is None and path.use is not Use.COPIED:
                 if path.has_device_path:
                     yield judgement.host_path_candidate(path, "default-host-path")
                 elif path.is_host_update:

@@ -24,6 +24,7 @@ from audit.scanner.report import (
 from audit.scanner.suppression import is_suppressed
 
 TOOL_NAME = "ferroaudit"
+_STRICT_KEYS = "site/"
 _SIMILAR = 0.75
 _TELLING_WORDS = 12
 _CLOSING = frozenset({FileStatus.SCANNED, FileStatus.UNCHANGED})
@@ -163,7 +164,12 @@ def _standing(result: Result) -> tuple[object, ...]:
 
 
 def _shares_fingerprint(one: Result, other: Result) -> bool:
-    return not set(one.partial_fingerprints.items()).isdisjoint(other.partial_fingerprints.items())
+    return not _strict_fingerprints(one).isdisjoint(_strict_fingerprints(other))
+
+
+def _strict_fingerprints(result: Result) -> set[tuple[str, str]]:
+    """Return the fingerprints that hold the anchor, of every version; looser ones say that it was edited."""
+    return {item for item in result.partial_fingerprints.items() if item[0].startswith(_STRICT_KEYS)}
 
 
 @dataclass(slots=True)
@@ -177,9 +183,7 @@ class _Matcher:
 
     def run(self) -> dict[int, Result]:
         """Return the earlier result for the index of each result that has one."""
-        self._pass(
-            lambda result: [("fingerprint", *item) for item in sorted(result.partial_fingerprints.items())]
-        )
+        self._pass(lambda result: [("fingerprint", *key) for key in _strict_fingerprints(result)])
         self._pass(lambda result: [("item", result.path, result.symbol)])
         self._pass(lambda result: [("symbol", result.symbol)] if result.symbol else [])
         self._pass(lambda result: [("moved", result.symbol.rpartition("::")[2], _text(result))])

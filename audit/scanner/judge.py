@@ -17,6 +17,7 @@ from audit.scanner.link.workspace import Workspace
 from audit.scanner.profile import Profile, any_pattern
 from audit.scanner.ptx.kernels import Kernels
 from audit.scanner.report import EvidenceStep, Level, Result, RuleRun, RuleStatus
+from audit.scanner.suppression import suppressions_for
 
 # Of two rules that see the same cause, the first one here reports it.
 PRECEDENCE = (
@@ -254,12 +255,13 @@ def _identity(rule: Rule, candidate: Candidate) -> Identity:
 def _result(rule: Rule, candidate: Candidate, partial: Mapping[str, str]) -> Result:
     package = candidate.unit.package
     snippet = candidate.unit.lines(candidate.start, candidate.end).split("\n")[:_SNIPPET_LINES]
+    region = candidate.unit.region(candidate.start, candidate.end)
     return Result(
         rule_id=rule.id,
         level=candidate.level or rule.level,
         message=candidate.message or rule.message,
         path=candidate.unit.path,
-        region=candidate.unit.region(candidate.start, candidate.end),
+        region=region,
         symbol=candidate.symbol,
         crate=package.name if package is not None else "",
         form=candidate.form,
@@ -275,5 +277,6 @@ def _result(rule: Rule, candidate: Candidate, partial: Mapping[str, str]) -> Res
             for step in candidate.steps
         ),
         snippet="\n".join(snippet),
+        suppressions=suppressions_for(rule.id, rule.name, region.start_line, candidate.unit.allowances),
         properties=candidate.properties,
     )

@@ -5,11 +5,9 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
-from multiprocessing import get_context
 
 from audit.rules.base import Rule
 from audit.scanner.cache import FactsCache
@@ -21,6 +19,7 @@ from audit.scanner.link.resolve import Resolver
 from audit.scanner.link.summaries import Summaries
 from audit.scanner.link.unit import Unit
 from audit.scanner.link.workspace import Workspace
+from audit.scanner.processes import in_processes
 from audit.scanner.profile import Profile
 from audit.scanner.ptx.assembler import Assembler
 from audit.scanner.ptx.kernels import Kernels
@@ -118,7 +117,9 @@ def _without_collections() -> Iterator[None]:
 
 
 def _read_all(source: Source, report: ProgressCallback) -> list[_Read]:
-    entries = [entry for entry in source.entries() if entry.path.endswith((".rs", "Cargo.toml", _PTX_SUFFIX))]
+    # What is skipped may be a folder (a submodule, a link, no permission): all below it was not seen.
+    suffixes = (".rs", "Cargo.toml", _PTX_SUFFIX)
+    entries = [entry for entry in source.entries() if entry.skip_reason or entry.path.endswith(suffixes)]
     found = [_Read(entry, ReadFailure(entry.skip_reason)) for entry in entries if entry.skip_reason]
     wanted = [entry for entry in entries if not entry.skip_reason]
     for number, (file, content) in enumerate(source.read(wanted), 1):
@@ -162,11 +163,12 @@ def _extracted(
             yield path, extract(contents[path].data)
         return
     # Processes, not threads: the parser holds the interpreter's lock.
-    with ProcessPoolExecutor(jobs, mp_context=get_context("forkserver")) as pool:
-        batches = _batches(paths, contents)
-        answers = pool.map(_extract_batch, [[contents[path].data for path in batch] for batch in batches])
-        for batch, found in zip(batches, answers, strict=True):
-            yield from zip(batch, found, strict=True)
+    batches = _batches(paths, contents)
+    answers = in_processes(
+        _extract_batch, [[contents[path].data for path in batch] for batch in batches], jobs
+    )
+    for batch, found in zip(batches, answers, strict=True):
+        yield from zip(batch, found, strict=True)
 
 
 def _batches(paths: Sequence[str], contents: Mapping[str, Content]) -> list[list[str]]:

@@ -31,6 +31,7 @@ class DeviceWords:
     host_variants: tuple[str, ...]
     tensor_types: tuple[str, ...]
     buffer_types: tuple[str, ...]
+    storage_types: tuple[str, ...]
     layout_patterns: tuple[str, ...]
 
 
@@ -45,6 +46,7 @@ class TransferWords:
     in_place_uploads: tuple[str, ...]
     transfer_apis: tuple[str, ...]
     refusing_accessors: tuple[str, ...]
+    status_patterns: tuple[str, ...]
     host_constructors: tuple[str, ...]
     host_types: tuple[str, ...]
     host_name_patterns: tuple[str, ...]
@@ -101,6 +103,7 @@ class AutogradWords:
 
     traits: tuple[str, ...]
     methods: tuple[str, ...]
+    optimizer_traits: tuple[str, ...]
     function_patterns: tuple[str, ...] = ()
 
 

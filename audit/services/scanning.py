@@ -15,6 +15,7 @@ from audit.rules import RULES
 from audit.scanner.cache import DirectoryCache
 from audit.scanner.pipeline import scan, scanner_version
 from audit.scanner.profile import DEFAULT_PROFILE, load_profile
+from audit.scanner.ptx.assembler import Assembler, find_assembler
 from audit.scanner.report import Progress, ScanReport
 from audit.scanner.source.base import Content, Source
 from audit.scanner.source.opening import open_source
@@ -36,7 +37,9 @@ class Judge:
 def judge_current(*, profile: str) -> Judge:
     """Name the judge that this installation scans with."""
     loaded = load_profile(profile or DEFAULT_PROFILE)
-    return Judge(scanner_version(), loaded.name, loaded.digest, "")
+    assembler = _assembler()
+    version = assembler.version if assembler is not None else ""
+    return Judge(scanner_version(), loaded.name, loaded.digest, version)
 
 
 def commit_scan(*, scan_run: ScanRun, progress: Callable[[Progress], None]) -> ScanReport:
@@ -49,6 +52,7 @@ def commit_scan(*, scan_run: ScanRun, progress: Callable[[Progress], None]) -> S
         rules=RULES,
         jobs=settings.SCAN_JOBS,
         cache=DirectoryCache(Path(settings.SCAN_CACHE_DIR)),
+        assembler=_assembler(),
         progress=progress,
     )
 
@@ -69,6 +73,10 @@ def snapshot_check(*, scan_run: ScanRun) -> None:
         raise AuditError(
             f"The files in `{scan_run.repository.location}` changed after the scan was asked for. Ask again."
         )
+
+
+def _assembler() -> Assembler | None:
+    return find_assembler(cache=Path(settings.SCAN_CACHE_DIR), jobs=settings.SCAN_JOBS)
 
 
 def _place(repository: Repository) -> Path:

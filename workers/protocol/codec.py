@@ -143,8 +143,16 @@ def _read_scalar(kind: Any, value: Any, at: str) -> Any:
     if kind is float and type(value) in (int, float):
         return float(value)
     if kind in (str, int, bool) and type(value) is kind:
-        return value
+        return _whole_text(value, at) if kind is str else value
     raise MalformedError(f"{at}: expected {_NAMES.get(kind, str(kind))}, got {_shown(value)}")
+
+
+def _whole_text(value: str, at: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise MalformedError(f"{at}: half a surrogate pair, which no text holds") from error
+    return value
 
 
 _NAMES = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}

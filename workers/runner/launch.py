@@ -60,6 +60,7 @@ def main() -> None:
         network = cut_network() if settings["cut_network"] else "open: not asked"
         set_limits(settings)
         if settings["uid"] is not None:
+            resource.setrlimit(resource.RLIMIT_NPROC, (settings["tasks"], settings["tasks"]))
             become(settings["uid"], settings["gid"])
         libc = ctypes.CDLL(None)
         libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)

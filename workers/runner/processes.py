@@ -97,14 +97,15 @@ class Family:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(process.pid, signal.SIGKILL)
                 ended.add(process.pid)
-            self._reap(alive)
+            self._reap()
             if time.monotonic() > deadline:
                 break
             time.sleep(0.005)
+        self._reap()
         return len(ended - {self.root})
 
-    def _reap(self, processes: list[Process]) -> None:
-        for process in processes:
-            if process.pid != self.root and process.parent == os.getpid():
-                with contextlib.suppress(ChildProcessError):
-                    os.waitpid(process.pid, os.WNOHANG)
+    def _reap(self) -> None:
+        """Take the exit status of what was adopted; the root's is its waiter's."""
+        for pid in self.members.keys() - {self.root}:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)

@@ -37,7 +37,7 @@ def extract(source: bytes) -> FileFacts:
         line_count=source.count(b"\n") + (not source.endswith(b"\n") and bool(source)),
         inner_attributes=tuple(
             source[node.start_byte : node.end_byte].decode("utf-8", "replace")
-            for node in main.nodes("inner_attribute")
+            for node in main.ordered("inner_attribute")
         ),
         scopes=tuple(scopes.all),
         functions=functions,
@@ -45,7 +45,7 @@ def extract(source: bytes) -> FileFacts:
         uses=collect_uses(source, main, scopes),
         macros=collect_macros(source, main, attached, scopes),
         calls=tuple(events.outside(outermost)),
-        strings=tuple((node.start_byte, node.end_byte) for node in main.nodes("string")),
-        comments=tuple((node.start_byte, node.end_byte) for node in main.nodes("comment")),
-        errors=tuple(main.errors()),
+        strings=tuple(main.spans("string")),
+        comments=tuple(main.spans("comment")),
+        errors=tuple(main.spans("error")),
     )

@@ -75,6 +75,7 @@ def collect_events(source: bytes, parsed: list[Parsed]) -> Events:
     regions: list[Region] = []
     for text in parsed:
         calls += _calls(source, text)
+        calls += _kept_macros(source, text)
         exits += _exits(text)
         for node in text.nodes("let"):
             _add_let(node, lets, regions)
@@ -196,6 +197,31 @@ def _calls(source: bytes, text: Parsed) -> list[Call]:
             before = altered[start:name_start].rstrip()[-1:]
             kind = CallKind.METHOD if before == b"." else CallKind.PATH
         found.append(Call(kind, known, start, end, name_start, opening, 0, _tried(source, end)))
+    return found
+
+
+def _kept_macros(source: bytes, text: Parsed) -> list[Call]:
+    """Return the macro invocations whose arguments are no expressions, as calls."""
+    found = []
+    for node in text.nodes("macro_invocation"):
+        macro = node.child_by_field_name("macro")
+        tree = node.child(node.child_count - 1)
+        if macro is None:
+            continue
+        name = source[macro.start_byte : macro.end_byte].rpartition(b":")[2]
+        start, end = node.start_byte, node.end_byte
+        found.append(
+            Call(
+                CallKind.MACRO,
+                name.decode("utf-8", "replace"),
+                start,
+                end,
+                macro.end_byte - len(name),
+                tree.start_byte,
+                0,
+                _tried(source, end),
+            )
+        )
     return found
 
 

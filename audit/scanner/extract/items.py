@@ -172,7 +172,7 @@ def collect_uses(source: bytes, parsed: Parsed, scopes: Scopes) -> tuple[Use, ..
             scopes.index_at(node.start_byte),
             _visibility(source, node),
         )
-        for node in parsed.nodes("use")
+        for node in parsed.ordered("use")
     )
 
 
@@ -188,7 +188,7 @@ def collect_macros(
             scopes.index_at(node.start_byte),
             attached.attributes(node.start_byte),
         )
-        for node in parsed.nodes("macro_definition")
+        for node in parsed.ordered("macro_definition")
     )
 
 

@@ -32,7 +32,7 @@ def _query() -> Query:
 
 
 class Parsed:
-    """One text with its captures, in document order."""
+    """One text with its captures: the binding gives the nodes of a name in no particular order."""
 
     __slots__ = ("captures", "root", "text")
 
@@ -45,9 +45,13 @@ class Parsed:
         """Return the nodes captured under a name."""
         return self.captures.get(name, [])
 
-    def errors(self) -> list[tuple[int, int]]:
-        """Return the spans that the grammar could not parse."""
-        return [(node.start_byte, node.end_byte) for node in self.nodes("error")]
+    def ordered(self, name: str) -> list[Node]:
+        """Return the nodes captured under a name in document order."""
+        return sorted(self.nodes(name), key=lambda node: node.start_byte)
+
+    def spans(self, name: str) -> list[tuple[int, int]]:
+        """Return the spans captured under a name, in document order."""
+        return sorted((node.start_byte, node.end_byte) for node in self.nodes(name))
 
 
 def parse(source: bytes) -> Parsed:
@@ -57,12 +61,12 @@ def parse(source: bytes) -> Parsed:
         return parsed
     kept = [
         (source.rfind(b"\n", 0, start) + 1, _line_end(source, end))
-        for start, end in parsed.errors() or [(0, 0)]
+        for start, end in parsed.spans("error") or [(0, 0)]
     ]
     second = Parsed(open_arguments(source, kept))
     if not second.root.has_error:
         return second
-    return min((second, Parsed(source)), key=lambda candidate: len(candidate.errors()))
+    return min((second, Parsed(source)), key=lambda candidate: len(candidate.nodes("error")))
 
 
 def parse_token_trees(source: bytes, parsed: Parsed) -> tuple[Parsed, dict[int, TokenTree]] | None:
@@ -81,7 +85,7 @@ def _line_end(source: bytes, offset: int) -> int:
 
 def _definitions(source: bytes, parsed: Parsed) -> list[TokenTree]:
     trees = []
-    for node in parsed.nodes("macro_definition"):
+    for node in parsed.ordered("macro_definition"):
         name = node.child_by_field_name("name")
         if name is None:
             continue
@@ -98,7 +102,7 @@ def _definitions(source: bytes, parsed: Parsed) -> list[TokenTree]:
 def _invocations(source: bytes, parsed: Parsed) -> list[TokenTree]:
     trees = []
     end = 0
-    for node in parsed.nodes("macro_invocation"):
+    for node in parsed.ordered("macro_invocation"):
         if node.start_byte < end:
             continue
         end = node.end_byte

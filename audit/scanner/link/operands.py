@@ -26,6 +26,7 @@ class Operands:
         self._host_types = frozenset(transfer.host_types)
         self._device_types = frozenset(profile.device.tensor_types + profile.device.buffer_types)
         self._buffer_types = frozenset(profile.device.buffer_types)
+        self._status = any_pattern(transfer.status_patterns)
         self._downloaded = any_pattern(
             tuple(rf"\b{re.escape(name)}\s*(?:::<[^>]*>)?\s*\(" for name in sorted(profile.downloads))
         )
@@ -38,6 +39,8 @@ class Operands:
         text = expression.strip().lstrip("&*(").removeprefix("mut ").strip()
         if not text or depth == 0:
             return depth == 0
+        if self._status.search(text):
+            return False
         if self._downloaded.search(text):
             return False
         root = _ROOT.match(text)
@@ -76,6 +79,13 @@ class Operands:
         """Say whether a type mentions a tensor or a device buffer."""
         return any(word in self._device_types for word in re.findall(r"\w+", type_))
 
+    def holds_tensor(self, function: Fn) -> bool:
+        """Say whether a function is given a tensor, as parameter or in its own type's fields."""
+        if any(self.names_device_type(parameter.type) for parameter in function.facts.parameters):
+            return True
+        fields = self._workspace.struct_fields.get(function.self_type, {})
+        return any(self.names_device_type(field) for field in fields.values())
+
     def names_buffer_type(self, type_: str) -> bool:
         """Say whether a type mentions a device buffer."""
         return any(word in self._buffer_types for word in re.findall(r"\w+", type_))
@@ -90,7 +100,8 @@ class Operands:
             if any(self.names_device_type(field) for field in fields.get(word, {}).values()):
                 return False
         words = re.findall(r"(?<!')\b[A-Za-z_]\w*", _WRAPPERS.sub("", type_))
-        return bool(words) and all(self._is_host_word(word) for word in words)
+        is_conversion = function.name.startswith(("to_", "into_", "as_"))
+        return bool(words) and all(is_conversion or self._is_host_word(word) for word in words)
 
     def _is_host_word(self, word: str) -> bool:
         """Say whether a word of a type is a host type; a name that nothing is known of is none."""

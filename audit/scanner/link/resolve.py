@@ -62,8 +62,19 @@ class Resolver:
         if call.kind == CallKind.PLAIN:
             return self._resolve_plain(function, call)
         if call.kind == CallKind.MACRO:
-            return [one for one in self._workspace.by_name[call.name] if one.facts.macro == call.name]
+            expanded = [one for one in self._workspace.by_name[call.name] if one.facts.macro == call.name]
+            return expanded + self._named_in_arguments(function, call)
         return []
+
+    def _named_in_arguments(self, function: Fn, call: Call) -> list[Fn]:
+        """Return the functions whose paths a macro invocation is given: what it expands to calls them."""
+        found: list[Fn] = []
+        for argument in self.arguments(function, call):
+            path = tuple(part.strip() for part in argument.split("::"))
+            if len(path) > 1 and all(part.isidentifier() for part in path):
+                expanded = self.uses(function.unit).get(path[0], (path[0],))
+                found += _live(function, self._free_by_path(function.unit, (*expanded, *path[1:])))
+        return found
 
     def _resolve_plain(self, function: Fn, call: Call) -> list[Fn]:
         if any(parameter.name == call.name for parameter in function.facts.parameters):

@@ -9,6 +9,7 @@ from audit.scanner.extract.facts import FileFacts, Function, Region, Scope, Scop
 from audit.scanner.link.cargo import Package
 from audit.scanner.link.cfg import Cfg, cfgs_of
 from audit.scanner.report import Region as ReportRegion
+from audit.scanner.suppression import Allowance, find_allowances
 
 _TEST_ATTRIBUTES = ("test", "rstest", "test_case", "quickcheck", "proptest")
 
@@ -62,6 +63,11 @@ class Unit:
         line = self.line_starts[self.line(start) - 1]
         stop = self.data.find(b"\n", max(end - 1, start))
         return self.text(line, len(self.data) if stop < 0 else stop).replace("\r", "")
+
+    @cached_property
+    def allowances(self) -> tuple[Allowance, ...]:
+        """The comments of the file that suppress results."""
+        return find_allowances(self.data, self.facts.comments)
 
     @cached_property
     def cfgs(self) -> tuple[Cfg, ...]:

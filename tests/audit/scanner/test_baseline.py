@@ -70,6 +70,11 @@ def test_one_fingerprint_version_in_common_is_enough() -> None:
     assert states([make_result(partial_fingerprints={"site/v2": "ffff"})], [both]) == ["unchanged"]
 
 
+def test_a_looser_fingerprint_in_common_means_an_edited_anchor() -> None:
+    then = make_result(partial_fingerprints={"site/v1": "a", "item/v1": "b"})
+    assert states([make_result(partial_fingerprints={"site/v1": "c", "item/v1": "b"})], [then]) == ["updated"]
+
+
 def test_an_edited_anchor_in_the_same_item_is_updated() -> None:
     assert states([moved(make_result(), snippet="Err(e) => cpu_sub(a)")], [make_result()]) == ["updated"]
 

@@ -12,7 +12,7 @@ from django.db import connection
 from django.db.models.functions import Now
 from pytest_django import Settings
 
-from audit.errors import RevisionUnknownError
+from audit.errors import LeaseLostError, RevisionUnknownError
 from audit.models import FallbackSite, Repository, Result, RowState, ScanRequest, ScanRun
 from audit.scanner.errors import ScanError
 from audit.scanner.report import Progress
@@ -221,7 +221,7 @@ def test_a_lost_worker_s_scan_is_taken_up_and_ends_once(monkeypatch: pytest.Monk
     ScanRun.objects.update(lease_expires_at=Now() - timedelta(seconds=1))
     assert lease_wake(model=ScanRun) == [scan_run.pk]
     assert execute(scan_run)
-    with pytest.raises(leases.LeaseLostError):
+    with pytest.raises(LeaseLostError):
         lease_finish(row=scan_run, lease_id=lost, state=RowState.FAILED, reason="too late")
     scan_run.refresh_from_db()
     assert (scan_run.state, scan_run.attempts) == ("succeeded", 2)

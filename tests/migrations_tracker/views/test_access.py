@@ -97,7 +97,7 @@ def busy_repository(repository: Repository) -> Repository:
         for number in range(12)
     ]
     files = [ManifestEntry(f"src/bad{number}.rs", "", FileStatus.FAILED, "not UTF-8") for number in range(5)]
-    rules = ["FT001", "FT008", RuleRun("FT017", RuleStatus.NOT_RUN, "no ptxas")]
+    rules: list[str | RuleRun] = ["FT001", "FT008", RuleRun("FT017", RuleStatus.NOT_RUN, "no ptxas")]
     for _ in range(5):
         ingest(repository, make_report(results, files=files, rules=rules))
     for number in range(4):

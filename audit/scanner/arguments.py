@@ -1,0 +1,157 @@
+"""The command line of the scanner."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from audit.rules.base import Rule
+from audit.scanner.profile import DEFAULT_PROFILE, profile_names
+
+FORMATS = ("text", "json", "sarif")
+FAIL_ON = ("any", "new", "none")
+_MOST_JOBS = 8
+
+_EPILOG = """\
+exit status:
+  0  clean: nothing that --fail-on names
+  1  results that --fail-on names
+  2  wrong usage, or the scan could not be done
+
+examples:
+  python -m audit.scanner .
+  python -m audit.scanner repo.git --rev v1.2 --format sarif --output scan.sarif
+  python -m audit.scanner . --baseline main.sarif --fail-on new
+  python -m audit.scanner . --rules silent-fallback,FT003
+  python -m audit.scanner . --rules -broken-ptx
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line asks for."""
+
+    path: str
+    revision: str
+    profile: str
+    output_format: str
+    output: Path | None
+    baseline: Path | None
+    fail_on: str
+    rules: tuple[Rule, ...]
+    jobs: int
+    uses_cache: bool
+    is_for_github: bool
+
+
+def parse_arguments(arguments: Sequence[str], rules: Sequence[Rule]) -> Options:
+    """Parse the command line; wrong usage ends the process with status 2."""
+    parser = _parser()
+    given = parser.parse_args(_with_values_joined(arguments))
+    if given.sarif_for and given.output_format not in (None, "sarif"):
+        parser.error("--sarif-for needs --format sarif")
+    if given.fail_on == "new" and given.baseline is None:
+        parser.error("--fail-on new needs --baseline: without one there is nothing to be new against")
+    return Options(
+        path=given.path,
+        revision=given.rev or "",
+        profile=given.profile,
+        output_format=given.output_format or ("sarif" if given.sarif_for else "text"),
+        output=given.output,
+        baseline=given.baseline,
+        fail_on=given.fail_on,
+        rules=_selected(given.rules, rules, parser),
+        jobs=given.jobs,
+        uses_cache=not given.no_cache,
+        is_for_github=given.sarif_for == "github",
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m audit.scanner",
+        description="Find the places where Rust GPU code computes on the CPU in silence.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("path", metavar="PATH", help="a folder, a Rust file or a git repository (bare too)")
+    parser.add_argument(
+        "--rev", metavar="REV", help="scan this commit of the repository; nothing is checked out"
+    )
+    parser.add_argument(
+        "--profile",
+        metavar="FILE",
+        default=DEFAULT_PROFILE,
+        help=f"a profile file (TOML), or one of: {', '.join(profile_names())} (default: {DEFAULT_PROFILE})",
+    )
+    parser.add_argument(
+        "--format", dest="output_format", choices=FORMATS, help="text (default), json or sarif"
+    )
+    parser.add_argument("--output", metavar="FILE", type=Path, help="write there instead of standard output")
+    parser.add_argument(
+        "--baseline", metavar="FILE.sarif", type=Path, help="compare with the SARIF file of an earlier scan"
+    )
+    parser.add_argument(
+        "--fail-on", choices=FAIL_ON, default="any", help="which results give exit status 1 (default: any)"
+    )
+    parser.add_argument(
+        "--rules", metavar="a,b or -a,-b", help="rules to run, or to leave out, by name or id (default: all)"
+    )
+    parser.add_argument(
+        "--jobs", metavar="N", type=_positive, default=_default_jobs(), help="processes that parse"
+    )
+    parser.add_argument("--no-cache", action="store_true", help="parse every file again")
+    parser.add_argument("--sarif-for", choices=("github",), help="SARIF as GitHub code scanning reads it")
+    return parser
+
+
+def _with_values_joined(arguments: Sequence[str]) -> list[str]:
+    """Join `--rules` and `--rev` with what follows: it is a value even when it begins with a dash."""
+    joined: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        value = next(words, None) if word in ("--rules", "--rev") else None
+        joined.append(word if value is None else f"{word}={value}")
+    return joined
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
+    return int(text)
+
+
+def _default_jobs() -> int:
+    return min(len(os.sched_getaffinity(0)), _MOST_JOBS)
+
+
+def _selected(text: str | None, rules: Sequence[Rule], parser: argparse.ArgumentParser) -> tuple[Rule, ...]:
+    """Return the rules that a list of names runs, in their own order."""
+    if text is None:
+        return tuple(rules)
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    left_out = [word.removeprefix("-") for word in words if word.startswith("-")]
+    if not words:
+        parser.error("--rules names no rule")
+    if left_out and len(left_out) != len(words):
+        parser.error("--rules takes rules to run (a,b) or rules to leave out (-a,-b), not both")
+    named = {_named(word.removeprefix("-"), rules, parser) for word in words}
+    chosen = tuple(rule for rule in rules if (rule.id in named) is not bool(left_out))
+    if not chosen:
+        parser.error("--rules leaves no rule to run")
+    return chosen
+
+
+def _named(word: str, rules: Sequence[Rule], parser: argparse.ArgumentParser) -> str:
+    known = {key: rule.id for rule in rules for key in (rule.name, rule.id, rule.id.lower())}
+    if word not in known:
+        names = [rule.name for rule in rules]
+        near = difflib.get_close_matches(word, names, 1)
+        advice = f"did you mean {near[0]}?" if near else f"the rules are {', '.join(names)}"
+        parser.error(f"--rules: {word!r} is no rule; {advice}")
+    return known[word]

@@ -1,0 +1,150 @@
+"""`python -m audit.scanner`: scan, compare, show, and say by the exit status whether it is clean."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from audit.rules import RULES
+from audit.rules.base import Rule
+from audit.scanner.arguments import Options, parse_arguments
+from audit.scanner.baseline import Comparison, compare, read_baseline
+from audit.scanner.cache import DirectoryCache
+from audit.scanner.errors import ScanError
+from audit.scanner.output.github import github_log
+from audit.scanner.output.json_report import json_document
+from audit.scanner.output.sarif import sarif_log
+from audit.scanner.output.source_text import SourceTexts, paths_shown, read_texts
+from audit.scanner.output.style import Style, style_for
+from audit.scanner.output.text import text_lines
+from audit.scanner.output.writing import check_writable, write_file, write_stdout
+from audit.scanner.pipeline import scan
+from audit.scanner.profile import load_profile
+from audit.scanner.progress import ProgressBar
+from audit.scanner.report import BaselineState, RuleRun, RuleStatus, ScanReport
+from audit.scanner.source.base import Source
+from audit.scanner.source.opening import open_source
+from audit.scanner.suppression import is_suppressed
+
+CLEAN, RESULTS, FAILED, INTERRUPTED = 0, 1, 2, 130
+_DEBUG = "FERROAUDIT_DEBUG"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit status."""
+    try:
+        return run(parse_arguments(sys.argv[1:] if arguments is None else arguments, RULES))
+    except ScanError as error:
+        complain(str(error))
+    except KeyboardInterrupt:
+        complain("interrupted")
+        return INTERRUPTED
+    except Exception as error:
+        # Status 1 would say "results": a defect of ours is a failed scan.
+        if os.environ.get(_DEBUG):
+            raise
+        complain(
+            f"internal error: {type(error).__name__}: {error}. Set {_DEBUG}=1 to see where, and report it."
+        )
+    return FAILED
+
+
+def run(options: Options) -> int:
+    """Do what the command line asks for."""
+    profile = load_profile(options.profile)
+    if options.output:
+        check_writable(options.output)
+    baseline = read_baseline(options.baseline) if options.baseline else None
+    source = open_source(options.path, options.revision)
+    progress = ProgressBar(sys.stderr)
+    try:
+        report = scan(
+            source,
+            profile=profile,
+            rules=options.rules,
+            jobs=options.jobs,
+            cache=DirectoryCache(cache_folder()) if options.uses_cache else None,
+            progress=progress,
+        )
+    finally:
+        progress.finish()
+    report = with_rules_left_out(report, RULES)
+    comparison = compare(report, baseline) if baseline else None
+    _write(options, _rendered(options, report, comparison, source))
+    return RESULTS if fails(options.fail_on, report, comparison) else CLEAN
+
+
+def fails(fail_on: str, report: ScanReport, comparison: Comparison | None) -> bool:
+    """Tell whether the scan holds results that `--fail-on` names. Suppressed ones never count."""
+    if fail_on == "any":
+        return any(not is_suppressed(result) for result in report.results)
+    if fail_on == "new" and comparison:
+        return any(
+            compared.state is BaselineState.NEW or (compared.earlier and is_suppressed(compared.earlier))
+            for compared in comparison.results
+            if not is_suppressed(compared.result)
+        )
+    return False
+
+
+def with_rules_left_out(report: ScanReport, rules: Sequence[Rule]) -> ScanReport:
+    """Say of every rule that was not asked for that it did not run."""
+    runs = {run.rule_id: run for run in report.rule_runs}
+    left_out = "left out by --rules"
+    return replace(
+        report,
+        rule_runs=tuple(runs.get(rule.id, RuleRun(rule.id, RuleStatus.NOT_RUN, left_out)) for rule in rules),
+    )
+
+
+def cache_folder() -> Path:
+    """Return where facts are kept: `FERROAUDIT_CACHE_DIR`, or below the user's cache folder."""
+    given = os.environ.get("FERROAUDIT_CACHE_DIR")
+    if given:
+        return Path(given)
+    base = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+    return Path(base) / "ferroaudit" / "facts"
+
+
+def complain(text: str) -> None:
+    """Say on standard error what is wrong."""
+    sys.stderr.write(f"ferroaudit: {text}\n")
+
+
+def _rendered(
+    options: Options, report: ScanReport, comparison: Comparison | None, source: Source
+) -> Iterable[str]:
+    if options.output_format == "json":
+        return [_json(json_document(report, RULES, comparison))]
+    if options.is_for_github:
+        made = github_log(report, RULES, _texts(source, report), comparison)
+        for remark in made.remarks:
+            complain(remark)
+        return [_json(made.log)]
+    if options.output_format == "sarif":
+        return [_json(sarif_log(report, RULES, comparison))]
+    style = Style() if options.output else style_for(sys.stdout)
+    return text_lines(report, RULES, _texts(source, report), style, comparison)
+
+
+def _json(document: object) -> str:
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def _texts(source: Source, report: ScanReport) -> SourceTexts:
+    return read_texts(source, report, paths_shown(report)) if report.results else {}
+
+
+def _write(options: Options, lines: Iterable[str]) -> None:
+    if options.output:
+        write_file(options.output, lines)
+        return
+    try:
+        write_stdout(lines)
+    except BrokenPipeError:
+        # The reader has seen enough. Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

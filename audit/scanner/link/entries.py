@@ -1,0 +1,190 @@
+"""The ways to a host read: what sends control there."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+from audit.scanner.extract.facts import Call, RegionKind
+from audit.scanner.link.device_work import DeviceWork
+from audit.scanner.link.flow import Flow, Place, Test
+from audit.scanner.link.summaries import Summaries
+from audit.scanner.link.unit import Fn
+from audit.scanner.profile import any_pattern
+
+_FAILURE_PATTERN = re.compile(r"^(?:Err\b|None\b|\w*(?:::\w+)*::?Err\b)")
+_SUCCESS_PATTERN = re.compile(r"^\(*(?:Ok|Some|true)\b")
+_SWALLOWED = re.compile(r"\.(?:ok|is_ok|is_some|unwrap_or_default)\(\)")
+
+
+class Trigger(StrEnum):
+    """What sends control onto a host path."""
+
+    FAILURE = "failure"
+    LIMIT = "limit"
+    DEVICE = "device"
+    NONE = "none"
+
+
+class Entries:
+    """Finds the ways for one workspace."""
+
+    def __init__(self, summaries: Summaries, work: DeviceWork) -> None:
+        self._summaries = summaries
+        self._work = work
+        self._layout = any_pattern(summaries.profile.device.layout_patterns)
+
+    def of(self, function: Fn, read: Call) -> list[tuple[Trigger, Test | None]]:
+        """Return the ways to a read, most telling first."""
+        flow = self._summaries.flow(function)
+        tests = flow.tests_at(read.start, read.region)
+        enclosing = next(
+            (one for one in tests if one.encloses and self.is_failed_attempt(function, one)), None
+        )
+        if enclosing is not None:
+            return [(Trigger.FAILURE, enclosing)]
+        around = frozenset(function.ancestors(read.region))
+        failure = self._last_failure(function, flow, read, around)
+        limit = self._limit(function, flow, read, tests, failure)
+        found: list[tuple[Trigger, Test | None]] = []
+        if failure is not None:
+            found.append((Trigger.FAILURE, failure))
+        if limit is not None:
+            found.append((Trigger.LIMIT, limit))
+        if not found:
+            device = next((one for one in tests if one.encloses and flow.place(one) is Place.DEVICE), None)
+            found.append((Trigger.NONE, None) if device is None else (Trigger.DEVICE, device))
+        return found
+
+    def _last_failure(self, function: Fn, flow: Flow, read: Call, around: frozenset[int]) -> Test | None:
+        """Return the last attempt before a read whose success leaves, so that its failure leads here."""
+        found = None
+        for index, region in enumerate(function.facts.regions):
+            if region.group_end > read.start or region.kind not in (RegionKind.THEN, RegionKind.ARM):
+                continue
+            if not flow.leaves(index):
+                continue
+            test = flow.entering(index)
+            missed = test._replace(holds=not test.holds)
+            if (
+                self._asks_for_backend(test)
+                or self._is_layout_limit(flow, test)
+                or self._refuses(function, missed._replace(encloses=False))
+            ):
+                continue
+            if self.is_failed_attempt(function, missed) or self._ends_device_branch(
+                function, flow, region.parent, around
+            ):
+                found = missed
+        return found
+
+    def _ends_device_branch(self, function: Fn, flow: Flow, parent: int, around: frozenset[int]) -> bool:
+        """Say whether a branch for the device runs on to the read when what it holds does not leave."""
+        regions = function.facts.regions
+        if flow.leaves(parent):
+            return False
+        while regions[parent].kind == RegionKind.THEN and self._asks_for_backend(flow.entering(parent)):
+            parent = regions[parent].parent
+        if parent in around or regions[parent].kind != RegionKind.THEN:
+            return False
+        if not self._work.launches_in(function, regions[parent].start, regions[parent].end):
+            return False
+        return flow.place(flow.entering(parent)) is Place.DEVICE
+
+    def _asks_for_backend(self, test: Test) -> bool:
+        """Say whether a test only asks for the backend: device data without one can't be."""
+        accessors = self._summaries.profile.launch.backend_accessors
+        return any(f"{accessor}(" in test.subject for accessor in accessors)
+
+    def is_failed_attempt(self, function: Fn, test: Test) -> bool:
+        """Say whether a test holds because something on the device did not work."""
+        subject, pattern, holds = _read_test(test)
+        if not pattern:
+            if not _SWALLOWED.search(subject) or holds:
+                return False
+        elif _FAILURE_PATTERN.match(pattern.strip()):
+            if not holds:
+                return False
+        elif not _SUCCESS_PATTERN.match(pattern.strip()) or holds:
+            return False
+        return self.attempts(function, subject)
+
+    def attempts(self, function: Fn, expression: str, depth: int = 3) -> bool:
+        """Say whether an expression puts work on the device or prepares it: launch, compile, backend call."""
+        flow = self._summaries.flow(function)
+        bare = expression.strip().lstrip("&").removeprefix("mut ").strip()
+        if bare.isidentifier() and depth:
+            value = flow.value_of(bare)
+            return bool(value) and self.attempts(function, value, depth - 1)
+        text = expression.encode()
+        start = function.unit.data.find(text, function.facts.body_start, function.facts.body_end)
+        if start < 0:
+            return False
+        names = self._summaries.profile.launch.compile_calls
+        return any(
+            call.name in names or self._work.is_device_call(function, call)
+            for call in function.facts.calls
+            if start <= call.start < start + len(text)
+        )
+
+    def _limit(
+        self, function: Fn, flow: Flow, read: Call, tests: list[Test], failure: Test | None
+    ) -> Test | None:
+        """Return the device or layout test that does not cover the case which is read here."""
+        for test in tests:
+            if self._is_device_limit(flow, test):
+                return test
+            if self._is_layout_limit(flow, test) and not self._refuses(function, test):
+                return test
+        around = frozenset(function.ancestors(read.region))
+        for index, region in enumerate(function.facts.regions):
+            if region.kind == RegionKind.THEN and region.group_end <= read.start:
+                test = flow.entering(index)._replace(holds=False)
+                if (
+                    flow.leaves(index)
+                    and self._is_layout_limit(flow, test)
+                    and self._ends_device_branch(function, flow, region.parent, around)
+                ):
+                    return test
+                if self._is_device_limit(flow, test) and self._work.launches_in(
+                    function, region.start, region.end
+                ):
+                    return test
+        return None if failure is None else self._condition_of_attempt(function, flow, read, failure)
+
+    def _condition_of_attempt(self, function: Fn, flow: Flow, read: Call, failure: Test) -> Test | None:
+        """Return the condition under which alone the device is tried."""
+        around = frozenset(function.ancestors(read.region))
+        outer = function.facts.regions[failure.region].parent
+        if outer in around or function.facts.regions[outer].kind != RegionKind.THEN:
+            return None
+        test = flow.entering(outer)._replace(holds=False)
+        return None if flow.place(test) is Place.HOST else test
+
+    def _refuses(self, function: Fn, test: Test) -> bool:
+        """Say whether the branch that was left behind returns an error: then the test only validates."""
+        return not test.encloses and any(
+            call.region == test.region and call.name == "Err" for call in function.facts.calls
+        )
+
+    def _is_device_limit(self, flow: Flow, test: Test) -> bool:
+        """Say whether a test is a device test with further conditions, which failed."""
+        if test.pattern or test.holds:
+            return False
+        return flow.condition_place(test.subject, True) is Place.DEVICE and flow.place(test) is None
+
+    def _is_layout_limit(self, flow: Flow, test: Test) -> bool:
+        """Say whether a test asks for layout, rank or dtype, and leads here by its outcome alone."""
+        if test.pattern or test.subject.startswith("let "):
+            return False
+        condition = flow.expand(test.subject)
+        return bool(self._layout.search(condition)) and not self._summaries.tests.mentions_device(condition)
+
+
+def _read_test(test: Test) -> tuple[str, str, bool]:
+    subject, pattern, holds = test.subject.strip(), test.pattern, test.holds
+    if not pattern and subject.startswith("let "):
+        pattern, _, subject = subject[4:].partition("=")
+    if not pattern and subject.startswith("!"):
+        subject, holds = subject[1:], not holds
+    return subject.strip(), pattern, holds

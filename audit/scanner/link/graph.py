@@ -1,0 +1,156 @@
+"""The call graph: who calls whom, the control flow of each function, and what is compiled where."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from audit.scanner.extract.facts import Call, CallKind
+from audit.scanner.link.flow import DeviceTests, Flow, Place
+from audit.scanner.link.operands import Operands
+from audit.scanner.link.resolve import Resolver
+from audit.scanner.link.unit import Fn
+from audit.scanner.link.workspace import Workspace
+from audit.scanner.profile import Profile
+
+_PATH_ARGUMENT = re.compile(r"\w::(\w+)\s*[,)]")
+
+
+class Reason(NamedTuple):
+    """Why a function has an effect: the call, and the callee whose effect it is (none: the call itself)."""
+
+    call: Call
+    callee: Fn | None
+
+
+class CallGraph:
+    """A linked workspace under one profile, as everything that computes effects needs it."""
+
+    def __init__(self, workspace: Workspace, resolver: Resolver, profile: Profile) -> None:
+        self.workspace = workspace
+        self.resolver = resolver
+        self.profile = profile
+        self.tests = DeviceTests(profile)
+        self.operands = Operands(profile, workspace)
+        self.transfers = frozenset(profile.transfer.transfer_apis) | profile.uploads | profile.downloads
+        self._features = frozenset(profile.gpu.features)
+        self._flows: dict[int, Flow] = {}
+
+    def flow(self, function: Fn) -> Flow:
+        """Return the control flow of a function."""
+        found = self._flows.get(function.index)
+        if found is None:
+            found = self._flows[function.index] = Flow(function, self.tests)
+        return found
+
+    @cached_property
+    def calls_by_name(self) -> dict[str, list[tuple[Fn, Call]]]:
+        """All calls in functions, by the name that is called; renamed imports under the real name too."""
+        found: dict[str, list[tuple[Fn, Call]]] = defaultdict(list)
+        renamed = self._renamed
+        for function in self.workspace.functions:
+            for call in function.facts.calls:
+                found[call.name].append((function, call))
+                if call.kind == CallKind.MACRO and call.name in self._macros:
+                    for name in _PATH_ARGUMENT.findall(function.text(call.arguments_start, call.end)):
+                        found[name].append((function, call))
+                for real in renamed.get(call.name, ()):
+                    found[real].append((function, call))
+        return found
+
+    @cached_property
+    def _macros(self) -> frozenset[str]:
+        return frozenset(macro.name for unit in self.workspace.units.values() for macro in unit.facts.macros)
+
+    @cached_property
+    def _renamed(self) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = defaultdict(set)
+        for unit in self.workspace.units.values():
+            for name, path in self.resolver.uses(unit).items():
+                if path[-1] != name:
+                    found[name].add(path[-1])
+        return found
+
+    def callers(self, callee: Fn) -> Iterator[tuple[Fn, Call]]:
+        """Yield the calls that may call a function."""
+        for function, call in self.calls_by_name.get(callee.name, ()):
+            if function is not callee and callee in self.resolver.resolve(function, call):
+                yield function, call
+
+    def spread(
+        self, found: dict[int, Reason], accepts: Callable[[Fn, Call], bool], start: Iterable[int]
+    ) -> None:
+        """Give an effect to the callers of those that have it, as long as anything changes."""
+        queue = deque(start)
+        while queue:
+            callee = self.workspace.functions[queue.popleft()]
+            for function, call in self.callers(callee):
+                if function.index not in found and accepts(function, call):
+                    found[function.index] = Reason(call, callee)
+                    queue.append(function.index)
+
+    def is_device_off(self, function: Fn) -> bool:
+        """Say whether a function is compiled only where no GPU feature is on."""
+        return any(cfg.excludes("feature", self._features) for cfg in function.cfgs)
+
+    def is_kernel(self, function: Fn) -> bool:
+        """Say whether the body of a function is device code."""
+        names = self.profile.launch.kernel_attributes
+        return any(
+            attribute[2:].lstrip().startswith(name)
+            for attribute in function.facts.attributes
+            for name in names
+        )
+
+    def is_examined(self, function: Fn) -> bool:
+        """Say whether a function is one that host reads are looked for in."""
+        return function.is_product_code and not self.is_device_off(function) and not self.is_kernel(function)
+
+    def operand(self, function: Fn, call: Call) -> str:
+        """Return what a call works on: its receiver, else its first argument."""
+        if call.kind == CallKind.METHOD:
+            return function.text(call.start, call.name_start).rstrip(". \n")
+        arguments = self.resolver.arguments(function, call)
+        return arguments[0] if arguments else ""
+
+    def propagates(self, function: Fn, call: Call) -> bool:
+        """Say whether an error of a call becomes the function's own."""
+        if call.is_tried:
+            return True
+        region = function.facts.regions[call.region]
+        return region.tail_end == call.end and call.start >= region.tail_start
+
+    def gets_device_data(self, function: Fn, call: Call) -> bool:
+        """Say whether an argument, or the receiver, of a call may be device data."""
+        flow = self.flow(function)
+        operands = self.resolver.arguments(function, call)
+        if call.kind == CallKind.METHOD:
+            receiver = function.text(call.start, call.name_start).rstrip(". \n")
+            type_ = self.resolver.type_of(function, receiver)
+            if not operands or not type_ or receiver == "self" or self.operands.names_device_type(type_):
+                operands.append(receiver)
+        return any(
+            self.operands.may_be_on_device(function, flow, operand)
+            for operand in operands
+            if not operand.startswith(("|", '"', "move "))
+        )
+
+    def is_for_device(self, function: Fn, call: Call) -> bool:
+        """Say whether a call stands in a branch for the device."""
+        flow = self.flow(function)
+        return any(
+            test.encloses and flow.place(test) is Place.DEVICE
+            for test in flow.tests_at(call.start, call.region)
+        )
+
+    def place_at(self, function: Fn, call: Call) -> Place | None:
+        """Say where data must be when control reaches a call: the first test that tells decides."""
+        flow = self.flow(function)
+        for test in flow.tests_at(call.start, call.region):
+            place = flow.place(test)
+            if place is not None:
+                return place
+        return None

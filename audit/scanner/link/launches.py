@@ -1,0 +1,80 @@
+"""Which functions put work on the device, by themselves or through what they call."""
+
+from __future__ import annotations
+
+import re
+
+from audit.scanner.extract.facts import Call, CallKind
+from audit.scanner.link.graph import CallGraph, Reason
+from audit.scanner.link.standard import STANDARD_METHODS
+from audit.scanner.link.unit import Fn
+from audit.scanner.profile import any_pattern
+
+_ALLOCATION = re.compile(r"^(?:alloc|free|len|device|ordinal|numel|shape|size)")
+
+
+class Launches:
+    """Functions by index, with the reason."""
+
+    def __init__(self, graph: CallGraph) -> None:
+        self._graph = graph
+        self._pattern = any_pattern(graph.profile.launch.call_patterns)
+        self._names: dict[str, bool] = {}
+        self.found: dict[int, Reason] = {}
+        self._find()
+
+    def is_launch(self, function: Fn, call: Call) -> bool:
+        """Say whether a call puts work on the device by itself."""
+        if self.is_launch_name(call.name):
+            return call.kind != CallKind.MACRO or call.name == "launch"
+        return call.kind == CallKind.METHOD and self.is_backend_operation(function, call)
+
+    def is_launch_name(self, name: str) -> bool:
+        """Say whether a name launches work whatever it is called on."""
+        known = self._names.get(name)
+        if known is None:
+            known = self._names[name] = name in self._graph.profile.launches or bool(
+                self._pattern.search(name)
+            )
+        return known
+
+    def is_backend_operation(self, function: Fn, call: Call) -> bool:
+        """Say whether a call is an operation of the device backend, no transfer and no allocation."""
+        names = self._graph.profile
+        if call.name in names.uploads or call.name in names.downloads or _ALLOCATION.match(call.name):
+            return False
+        if call.name in STANDARD_METHODS:
+            return False
+        receiver = function.text(call.start, call.name_start).rstrip(". \n")
+        if receiver.isidentifier():
+            type_ = self._graph.resolver.types(function).get(receiver, "")
+            if type_ in names.launch.backend_traits:
+                return True
+            value = self._graph.flow(function).value_of(receiver)
+            return any(f"{accessor}(" in value for accessor in names.launch.backend_accessors) or (
+                not value and "backend" in receiver and self._binds_backend(function, receiver)
+            )
+        return any(f"{accessor}(" in receiver for accessor in names.launch.backend_accessors)
+
+    def _binds_backend(self, function: Fn, name: str) -> bool:
+        """Say whether an if-let, match arm or let-else binds a name to the backend."""
+        for region in function.facts.regions:
+            subject = function.text(region.condition_start, region.condition_end)
+            if any(f"{accessor}(" in subject for accessor in self._graph.profile.launch.backend_accessors):
+                pattern = function.text(region.pattern_start, region.pattern_end)
+                if re.search(rf"\b{name}\b", pattern or subject):
+                    return True
+        return False
+
+    def _find(self) -> None:
+        for function in self._graph.workspace.functions:
+            if self._graph.is_device_off(function) or function.name in self._graph.transfers:
+                continue
+            for call in function.facts.calls:
+                if self.is_launch(function, call):
+                    self.found[function.index] = Reason(call, None)
+                    break
+        self._graph.spread(self.found, self._passes_launch_on, list(self.found))
+
+    def _passes_launch_on(self, function: Fn, call: Call) -> bool:
+        return function.name not in self._graph.transfers and not self._graph.is_device_off(function)

@@ -1,0 +1,159 @@
+"""What makes it legal to read device data on the host."""
+
+from __future__ import annotations
+
+import re
+
+from audit.scanner.extract.facts import Call, RegionKind
+from audit.scanner.link.flow import Place
+from audit.scanner.link.gates import Gates
+from audit.scanner.link.graph import CallGraph
+from audit.scanner.link.launches import Launches
+from audit.scanner.link.rejections import Rejections
+from audit.scanner.link.unit import Fn
+from audit.scanner.profile import any_pattern
+
+
+class Pardons:
+    """Answers for one call graph."""
+
+    def __init__(self, graph: CallGraph, launches: Launches, gates: Gates, rejections: Rejections) -> None:
+        self._graph = graph
+        self._launches = launches
+        self._gates = gates
+        self._rejections = rejections
+        self._setup_name = any_pattern(graph.profile.setup.constructor_patterns)
+        self._export_name = any_pattern(graph.profile.setup.export_patterns)
+
+    def pardon(self, function: Fn, call: Call) -> str:
+        """Say what makes reading device data on the host legal at a call; empty when nothing does."""
+        if function.name in self._graph.profile.transfer.transfer_apis:
+            return "transfer-api"
+        if self._is_setup(function):
+            return "setup"
+        if self._export_name.search(function.name):
+            return "export"
+        if self.returns_host_data(function):
+            return "explicit-host-return"
+        flow = self._graph.flow(function)
+        tests = flow.tests_at(call.start, call.region)
+        for test in tests:
+            place = flow.place(test)
+            if place is Place.HOST:
+                return "host-branch"
+            if not test.pattern and flow.told(test.subject, test.holds, self._gates.opens, _never):
+                return "opt-in"
+        around = frozenset(function.ancestors(call.region))
+        behind = self._reached_behind(function, call)
+        for other in function.facts.calls:
+            if other.start != call.start and other.region in (around if other.start < call.start else behind):
+                reason = self._pardon_by(function, call, other)
+                if reason:
+                    return reason
+        return "rejected" if self._is_rejected_behind(function, call, behind) else ""
+
+    def _is_setup(self, function: Fn) -> bool:
+        """Say whether a function builds its own type, once."""
+        own = r"\bSelf\b" + (rf"|\b{re.escape(function.self_type)}\b" if function.self_type else "")
+        return bool(self._setup_name.search(function.name) and re.search(own, function.facts.return_type))
+
+    def returns_host_data(self, function: Fn) -> bool:
+        """Say whether a function is for reading: its result is host data, and it does nothing else."""
+        return self._graph.operands.returns_host_data(function) and not self._makes_tensors(function)
+
+    def pardon_upload(self, function: Fn, call: Call) -> str:
+        """Say what makes it legal that a result computed on the host is uploaded for the device.
+
+        The branch for the device does not tell: what matters is whether device data gets that far.
+        """
+        around = frozenset(function.ancestors(call.region))
+        for other in function.facts.calls:
+            if other.region in around and other.start != call.start:
+                reason = self._pardon_by(function, call, other)
+                if reason:
+                    return reason
+        return "rejected" if self._is_refused_before(function, call) else ""
+
+    def _is_refused_before(self, function: Fn, call: Call) -> bool:
+        flow = self._graph.flow(function)
+        return any(
+            not test.encloses and flow.place(test) is Place.HOST
+            for test in flow.tests_at(call.start, call.region)
+        )
+
+    def makes_host_storage(self, function: Fn) -> bool:
+        """Say whether a function builds a tensor's storage from host data."""
+        return any(
+            self._graph.operands.makes_host_storage(function.text(call.start, call.arguments_start + 1))
+            for call in function.facts.calls
+        )
+
+    def _makes_tensors(self, function: Fn) -> bool:
+        """Say whether a function builds tensors or uploads: then it does more than read."""
+        uploads = self._graph.profile.uploads
+        return any(
+            call.name in uploads
+            or self._graph.operands.makes_host_storage(function.text(call.start, call.arguments_start + 1))
+            for call in function.facts.calls
+        )
+
+    def _reached_behind(self, function: Fn, call: Call) -> frozenset[int]:
+        """Return the regions around a call whose further course is reached behind it."""
+        flow = self._graph.flow(function)
+        found = set()
+        for region in function.ancestors(call.region):
+            found.add(region)
+            if flow.leaves(region):
+                break
+        return frozenset(found)
+
+    def _pardon_by(self, function: Fn, call: Call, other: Call) -> str:
+        if (
+            other.start < call.start
+            and (gate := self._gates.gate_of(function, other))
+            and gate.refuses
+            and other.is_tried
+        ):
+            return "opt-in"
+        if self._rejections.is_refusing_access(function, other) and self._speaks_for(function, other, call):
+            return "refusing-access"
+        if self._graph.propagates(function, other) and other.name not in self._graph.profile.downloads:
+            for callee in self._graph.resolver.resolve(function, other):
+                if callee.index in self._rejections.found and self._graph.gets_device_data(function, other):
+                    return "rejected"
+        return ""
+
+    def _speaks_for(self, function: Fn, access: Call, read: Call) -> bool:
+        """Say whether what an accessor refuses is what is read, or the operator's first tensor."""
+        operand = function.text(access.start, access.name_start).rstrip(". \n")
+        first = next(
+            (
+                parameter.name
+                for parameter in function.facts.parameters
+                if parameter.name == "self" or self._graph.operands.names_device_type(parameter.type)
+            ),
+            "",
+        )
+        root = re.split(r"\W", operand, maxsplit=1)[0]
+        return root == first or operand == self._graph.operand(function, read)
+
+    def _is_rejected_behind(self, function: Fn, call: Call, around: frozenset[int]) -> bool:
+        """Say whether the function goes on to refuse device data after the read, whatever the read yields."""
+        flow = self._graph.flow(function)
+        for index, region in enumerate(function.facts.regions):
+            if region.kind != RegionKind.THEN or region.parent not in around or region.start < call.start:
+                continue
+            condition = function.text(region.condition_start, region.condition_end)
+            if flow.condition_place(condition, False) is Place.HOST and flow.returns(index):
+                text = function.region_text(region)
+                if "Err(" in text and not any(
+                    self._launches.is_launch(function, one)
+                    for one in function.facts.calls
+                    if one.region == index
+                ):
+                    return True
+        return False
+
+
+def _never(subject: str, pattern: str, holds: bool) -> bool | None:
+    return None

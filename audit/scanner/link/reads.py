@@ -1,0 +1,199 @@
+"""Where functions read device data on the host, directly or through helpers."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from typing import NamedTuple
+
+from audit.scanner.extract.facts import Call, CallKind, RegionKind
+from audit.scanner.link.copies import Copies, round_trips
+from audit.scanner.link.graph import CallGraph
+from audit.scanner.link.launches import Launches
+from audit.scanner.link.pardons import Pardons
+from audit.scanner.link.unit import Fn
+from audit.scanner.profile import any_pattern
+
+
+class Read(NamedTuple):
+    """A place where data that may be on a device is read on the host.
+
+    `helper` is the callee that reads for the function, None when the call is the download itself. `pardon`
+    says why the read is legal, and is empty when nothing makes it so. `is_copy` tells that the read only
+    serves to copy.
+    """
+
+    call: Call
+    operand: str
+    helper: Fn | None
+    pardon: str
+    is_copy: bool = False
+
+
+class Reads:
+    """Reads by function index, in source order."""
+
+    def __init__(self, graph: CallGraph, launches: Launches, pardons: Pardons) -> None:
+        self._graph = graph
+        self._launches = launches
+        self._pardons = pardons
+        self._host_name = any_pattern(graph.profile.transfer.host_name_patterns)
+        self.found: dict[int, tuple[Read, ...]] = {}
+        self._find()
+
+    def _find(self) -> None:
+        pending: dict[int, list[Read]] = defaultdict(list)
+        downloads = self._graph.profile.downloads
+        for name in sorted(downloads):
+            for function, call in self._graph.calls_by_name.get(name, ()):
+                if call.name == name and self._graph.is_examined(function):
+                    read = self._download(function, call)
+                    if read is not None:
+                        pending[function.index].append(read)
+        self.found = {index: tuple(reads) for index, reads in pending.items()}
+        queue = deque(
+            index for index in pending if self.is_host_helper(self._graph.workspace.functions[index])
+        )
+        seen = set(queue)
+        while queue:
+            callee = self._graph.workspace.functions[queue.popleft()]
+            for function, call in self._graph.callers(callee):
+                if not self._graph.is_examined(function) or not self._graph.gets_device_data(function, call):
+                    continue
+                read = Read(
+                    call, self._graph.operand(function, call), callee, self._pardons.pardon(function, call)
+                )
+                self.found[function.index] = (*self.found.get(function.index, ()), read)
+                if function.index not in seen and self.is_host_helper(function):
+                    seen.add(function.index)
+                    queue.append(function.index)
+        self._find_host_gradients()
+        self._find_copies()
+        self._find_host_results()
+        for index, reads in self.found.items():
+            self.found[index] = tuple(sorted(reads, key=lambda read: read.call.start))
+
+    def _find_host_gradients(self) -> None:
+        """In a backward pass, a call of an operator with a host body only is a read too."""
+        words = self._graph.profile.autograd
+        host_only = {
+            index
+            for index, reads in self.found.items()
+            if index not in self._launches.found
+            and any(not read.pardon and self._always_runs(index, read.call) for read in reads)
+        }
+        found: dict[int, list[Read]] = defaultdict(list)
+        for trait in words.traits:
+            for function in self._graph.workspace.trait_methods.get(trait, ()):
+                if function.name not in words.methods or function.index in self.found:
+                    continue
+                if not self._graph.is_examined(function):
+                    continue
+                for call in function.facts.calls:
+                    callee = next(
+                        (
+                            one
+                            for one in self._graph.resolver.resolve(function, call)
+                            if one.index in host_only
+                        ),
+                        None,
+                    )
+                    if callee is not None and self._graph.gets_device_data(function, call):
+                        operand = self._graph.operand(function, call)
+                        found[function.index].append(
+                            Read(call, operand, callee, self._pardons.pardon(function, call))
+                        )
+        for index, reads in found.items():
+            self.found[index] = tuple(reads)
+
+    def _find_copies(self) -> None:
+        """Add the places where a clone of shared storage copies through the host."""
+        reading = (
+            self._graph.workspace.functions[index]
+            for index, reads in self.found.items()
+            if index not in self._launches.found and any(not read.pardon for read in reads)
+        )
+        for function, call, callee in Copies(self._graph, round_trips(self._graph, reading)).sites:
+            operand = self._graph.operand(function, call)
+            read = Read(call, operand, callee, self._pardons.pardon(function, call), is_copy=True)
+            self.found[function.index] = (*self.found.get(function.index, ()), read)
+
+    def _find_host_results(self) -> None:
+        """Add the operators that read nothing, compute on the host all the same, and upload for the device.
+
+        They work from host copies of their parameters, made when they were built.
+        """
+        for name in sorted(self._graph.profile.uploads):
+            for function, call in self._graph.calls_by_name.get(name, ()):
+                if (
+                    call.name == name
+                    and function.index not in self.found
+                    and self._is_host_result(function, call)
+                ):
+                    operand = self._graph.operand(function, call)
+                    read = Read(call, operand, None, self._pardons.pardon_upload(function, call))
+                    self.found[function.index] = (read,)
+
+    def _is_host_result(self, function: Fn, call: Call) -> bool:
+        if not self._graph.is_examined(function) or function.index in self._launches.found:
+            return False
+        if function.name in self._graph.transfers or not self._graph.operands.holds_tensor(function):
+            return False
+        operands = self._graph.operands
+        return (
+            self._graph.is_for_device(function, call)
+            and operands.names_device_type(function.facts.return_type)
+            and self._pardons.makes_host_storage(function)
+        )
+
+    def _always_runs(self, index: int, call: Call) -> bool:
+        function = self._graph.workspace.functions[index]
+        return all(
+            function.facts.regions[region].kind in (RegionKind.BODY, RegionKind.LOOP, RegionKind.CLOSURE)
+            for region in function.ancestors(call.region)
+        )
+
+    def _download(self, function: Fn, call: Call) -> Read | None:
+        is_method = call.kind == CallKind.METHOD
+        if call.kind not in (CallKind.METHOD, CallKind.PLAIN, CallKind.PATH):
+            return None
+        words = self._graph.profile.transfer
+        if call.name not in (words.download_methods if is_method else words.download_functions):
+            return None
+        operand = self._graph.operand(function, call)
+        if (
+            is_method
+            and self._graph.resolver.type_of(function, operand) in self._graph.profile.launch.backend_traits
+        ):
+            arguments = self._graph.resolver.arguments(function, call)
+            operand = arguments[0] if arguments else operand
+        if not self._graph.operands.may_be_on_device(function, self._graph.flow(function), operand):
+            return None
+        return Read(call, operand, None, self._pardons.pardon(function, call))
+
+    def is_host_helper(self, function: Fn) -> bool:
+        """Say whether a function computes on the host for others, so that its callers answer for it."""
+        if not any(
+            not read.pardon or read.pardon in _HELPER_PARDONS for read in self.found.get(function.index, ())
+        ):
+            return False
+        if function.name in self._graph.profile.transfer.transfer_apis:
+            return False
+        return (
+            self._graph.operands.takes_callable(function)
+            or self._pardons.returns_host_data(function)
+            or bool(self._host_name.search(function.name))
+        )
+
+    def answers_elsewhere(self, function: Fn) -> bool:
+        """Say whether only the callers of a host helper answer for it, and not the helper itself."""
+        return self.is_host_helper(function) and (
+            self._graph.operands.takes_callable(function)
+            or self._pardons.returns_host_data(function)
+            or (
+                function.unit.package is not None
+                and self._graph.profile.is_gpu_crate(function.unit.package.name)
+            )
+        )
+
+
+_HELPER_PARDONS = frozenset({"explicit-host-return"})

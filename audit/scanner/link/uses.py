@@ -1,0 +1,87 @@
+"""What becomes of device data that was read on the host."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from enum import StrEnum
+
+from audit.scanner.link.summaries import Read, Summaries
+from audit.scanner.link.unit import Fn
+
+_COMMENT = re.compile(r"//[^\n]*")
+_WORD = r"(?<![\w.]){}\b"
+
+
+class Use(StrEnum):
+    """What becomes of the data that was read.
+
+    Rewrapped data goes into another tensor as it is; demoted data is an operator's own input that comes out
+    as a host tensor; of measured data only the length is asked; copied data comes
+    back as a copy on the device.
+    """
+
+    COMPUTED = "computed"
+    REWRAPPED = "rewrapped"
+    DEMOTED = "demoted"
+    MEASURED = "measured"
+    COPIED = "copied"
+
+
+class Uses:
+    """Answers for one workspace."""
+
+    def __init__(self, summaries: Summaries) -> None:
+        self._summaries = summaries
+        profile = summaries.profile
+        self._wrapping = profile.uploads | frozenset(profile.transfer.host_constructors)
+
+    def of(self, function: Fn, reads: Iterable[Read], *, is_uploaded: bool) -> Use:
+        """Say what becomes of the data of several reads together."""
+        known = {self.of_read(function, read) for read in reads}
+        use = known.pop() if len(known) == 1 else Use.COMPUTED
+        if use is Use.REWRAPPED and not is_uploaded:
+            roots = {re.split(r"\W", read.operand.lstrip("&*("), maxsplit=1)[0] for read in reads}
+            if roots <= {parameter.name for parameter in function.facts.parameters}:
+                return Use.DEMOTED
+        return use
+
+    def of_read(self, function: Fn, read: Read) -> Use:
+        """Say what becomes of the data of one read."""
+        if read.is_copy:
+            return Use.COPIED
+        if read.helper is not None:
+            return Use.COMPUTED
+        name = next(
+            (
+                function.text(let.pattern_start, let.pattern_end).removeprefix("mut ").strip()
+                for let in function.facts.lets
+                if let.value_start <= read.call.start < let.value_end
+                and function.text(read.call.end, let.value_end).strip(" ?\n") == ""
+            ),
+            "",
+        )
+        if not name.isidentifier():
+            return self._direct_use(function, read)
+        body = _COMMENT.sub("", function.text(read.call.end, function.facts.body_end))
+        uses = [body[found.end() : found.end() + 8] for found in re.finditer(_WORD.format(name), body)]
+        if uses and all(following.startswith(".len()") for following in uses):
+            return Use.MEASURED
+        borrowed = re.search(rf"&(?:mut\s+)?{name}\b", body)
+        if uses and borrowed is None and all(re.match(r"\s*[,)]|\.len\(\)", following) for following in uses):
+            return Use.REWRAPPED
+        return Use.COMPUTED
+
+    def _direct_use(self, function: Fn, read: Read) -> Use:
+        """Judge data that no local is bound to: an argument of a constructor is wrapped, nothing else is."""
+        following = function.text(read.call.end, read.call.end + 12).lstrip("? \n")
+        if following.startswith(".len()"):
+            return Use.MEASURED
+        if not following.startswith((",", ")")):
+            return Use.COMPUTED
+        outer = [
+            call
+            for call in function.facts.calls
+            if call.arguments_start < read.call.start and read.call.end < call.end
+        ]
+        return Use.REWRAPPED if outer and outer[-1].name in self._wrapping else Use.COMPUTED

@@ -1,0 +1,129 @@
+"""The end of the text output: what was scanned, what was found, what was not looked at."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from audit.rules.base import Rule
+from audit.scanner.baseline import Comparison
+from audit.scanner.output.style import Style, visible
+from audit.scanner.report import BaselineState, FileStatus, Level, Result, RuleStatus, ScanReport
+from audit.scanner.suppression import is_suppressed
+
+_LEVELS = (Level.ERROR, Level.WARNING, Level.NOTE)
+_LOOKED_AT = frozenset({FileStatus.SCANNED, FileStatus.UNCHANGED})
+_FILES_LISTED = 20
+
+
+def summary(
+    report: ScanReport, rules: Sequence[Rule], comparison: Comparison | None, style: Style
+) -> Iterator[str]:
+    """Yield the lines of the summary."""
+    yield style.paint("Summary", "bold")
+    yield from _scanned(report)
+    yield ""
+    yield from _table(report, rules, style)
+    if comparison:
+        yield from _against_baseline(comparison, style)
+    yield from _files_not_scanned(report, style)
+    yield from _rules_not_run(report, rules, style)
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a count with its noun."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def _scanned(report: ScanReport) -> Iterator[str]:
+    source = report.source
+    where = visible(source.root)
+    if source.commit_id:
+        branch = f" ({visible(source.branch)})" if source.branch else ""
+        where = f"{where} at {source.commit_id[:12]}{branch}"
+    rust = [entry for entry in report.manifest if entry.path.endswith(".rs")]
+    looked_at = sum(entry.status in _LOOKED_AT or entry.status is FileStatus.PARTIAL for entry in rust)
+    lines = sum(entry.line_count for entry in rust)
+    yield f"  {where}"
+    files = f"{plural(looked_at, 'Rust file')} ({plural(lines, 'line')})"
+    crates = plural(len(report.crates), "crate")
+    yield f"  {files} in {crates}, profile {report.profile_name}, {report.duration_seconds:.1f} s"
+
+
+def _table(report: ScanReport, rules: Sequence[Rule], style: Style) -> Iterator[str]:
+    counted = [result for result in report.results if not is_suppressed(result)]
+    suppressed = len(report.results) - len(counted)
+    if not report.results:
+        ran = sum(run.status is RuleStatus.RAN for run in report.rule_runs)
+        yield "  " + style.paint(f"No results from {plural(ran, 'rule')}.", "bold", "green")
+        return
+    counts = Counter((result.rule_id, result.level) for result in counted)
+    found = [rule for rule in rules if any(counts[rule.id, level] for level in _LEVELS)]
+    label_width = max((len(f"{rule.id} {rule.name}") for rule in found), default=10)
+    yield style.paint(
+        f"  {'':{label_width}}  " + "".join(f"{level.value:>9}" for level in _LEVELS) + "    total", "dim"
+    )
+    for rule in found:
+        label = f"{rule.id} {rule.name}"
+        yield _row(label, label_width, [counts[rule.id, level] for level in _LEVELS], style)
+    totals = [sum(result.level is level for result in counted) for level in _LEVELS]
+    yield style.paint("  " + style.sign("─", "-") * (label_width + 38), "dim")
+    yield _row("all", label_width, totals, style, bold=True)
+    if suppressed:
+        yield f"  {plural(suppressed, 'more result')} suppressed in the source, with a reason"
+
+
+def _row(label: str, label_width: int, counts: list[int], style: Style, *, bold: bool = False) -> str:
+    cells = [
+        style.in_level(f"{count:>9,}", level) if count else " " * 9
+        for count, level in zip(counts, _LEVELS, strict=True)
+    ]
+    total = f"{sum(counts):>9,}"
+    return f"  {label:{label_width}}  {''.join(cells)}{style.paint(total, 'bold') if bold else total}"
+
+
+def _against_baseline(comparison: Comparison, style: Style) -> Iterator[str]:
+    states = (BaselineState.NEW, BaselineState.UNCHANGED, BaselineState.UPDATED)
+    counts = [f"{comparison.count(state)} {state.value}" for state in states]
+    yield ""
+    yield f"  Against the baseline: {', '.join(counts)}, {len(comparison.absent)} absent"
+    if comparison.absent:
+        yield ""
+        yield style.paint("Absent since the baseline", "bold")
+        for gone in comparison.absent:
+            outcome = gone.outcome.value if gone.outcome else "outcome not known"
+            yield f"  {_place(gone.result)}  {style.paint(outcome, 'green' if gone.outcome else 'dim')}"
+    if comparison.unseen:
+        yield ""
+        yield style.paint("In the baseline, and not looked for by this scan", "bold")
+        for unseen in comparison.unseen:
+            yield f"  {_place(unseen.result)}  {style.paint(visible(unseen.reason), 'yellow')}"
+
+
+def _place(result: Result) -> str:
+    return f"{result.rule_id} {visible(result.path)} {visible(result.symbol)}".rstrip()
+
+
+def _files_not_scanned(report: ScanReport, style: Style) -> Iterator[str]:
+    entries = [entry for entry in report.manifest if entry.status not in _LOOKED_AT]
+    if not entries:
+        return
+    yield ""
+    yield style.paint(f"Not scanned, or in part: {plural(len(entries), 'file')}", "bold", "yellow")
+    # What failed comes before what was skipped on purpose.
+    entries.sort(key=lambda entry: entry.status is FileStatus.SKIPPED)
+    for entry in entries[:_FILES_LISTED]:
+        yield f"  {visible(entry.path)}  {entry.status.value}: {visible(entry.reason)}"
+    if len(entries) > _FILES_LISTED:
+        yield style.paint(f"  and {len(entries) - _FILES_LISTED} more: --format json lists them all", "dim")
+
+
+def _rules_not_run(report: ScanReport, rules: Sequence[Rule], style: Style) -> Iterator[str]:
+    runs = [run for run in report.rule_runs if run.status is not RuleStatus.RAN]
+    if not runs:
+        return
+    names = {rule.id: rule.name for rule in rules}
+    yield ""
+    yield style.paint(f"Not run: {plural(len(runs), 'rule')}, which found nothing out", "bold", "yellow")
+    for run in runs:
+        yield f"  {run.rule_id} {names.get(run.rule_id, '')}  {visible(run.reason)}"

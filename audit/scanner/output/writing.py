@@ -1,0 +1,82 @@
+"""Where the output goes: standard output, or a file that is whole or not there."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from audit.scanner.errors import ScanError
+
+
+def check_writable(path: Path) -> None:
+    """Refuse an output file that can't be written, before time is spent on the scan."""
+    folder = path.parent
+    if path.is_dir():
+        raise ScanError(f"--output {path} is a folder: name a file.")
+    if not folder.is_dir():
+        raise ScanError(f"--output {path}: the folder {folder} does not exist.")
+    target = folder if _is_replaceable(path) else path
+    if not os.access(target, os.W_OK, effective_ids=True):
+        raise ScanError(f"--output {path}: no permission to write {target}.")
+
+
+def write_file(path: Path, lines: Iterable[str]) -> None:
+    """Write a file in one step: readers see the old one or the new one, never a part."""
+    data = _encoded(lines)
+    try:
+        if _is_replaceable(path):
+            _replace(path, data)
+        else:
+            path.write_bytes(data)
+    except OSError as error:
+        raise ScanError(
+            f"--output {path} can't be written: {(error.strerror or str(error)).lower()}."
+        ) from error
+
+
+def write_stdout(lines: Iterable[str]) -> None:
+    """Write to standard output as UTF-8, or as what the terminal can show."""
+    sys.stdout.flush()
+    encoding = sys.stdout.encoding if sys.stdout.isatty() else "utf-8"
+    for line in lines:
+        sys.stdout.buffer.write(f"{line}\n".encode(encoding, "backslashreplace"))
+    sys.stdout.buffer.flush()
+
+
+def _encoded(lines: Iterable[str]) -> bytes:
+    # A path may hold bytes that are no UTF-8; in a JSON string their escape is what JSON itself writes.
+    return "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
+
+
+def _is_replaceable(path: Path) -> bool:
+    """Tell a file from a pipe or a device such as /dev/stdout, which has to stay what it is."""
+    return not path.exists() or path.is_file()
+
+
+def _replace(path: Path, data: bytes) -> None:
+    target = path.resolve()
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(_mode_of(target))
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _mode_of(path: Path) -> int:
+    """Return the mode of the file to be replaced, or that of a new file."""
+    if path.exists():
+        return stat.S_IMODE(path.stat().st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
