@@ -189,7 +189,8 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"routine": {"()": "workers.logs.NotRoutine"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["routine"]}},
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
 }
 

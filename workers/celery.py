@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 
 from celery import Celery
+from celery.signals import worker_process_init
 from kombu import Queue
+
+from workers.parent_death import end_with_parent
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "migrations_tracker.settings")
 
@@ -58,3 +62,9 @@ app.conf.update(
     },
 )
 app.autodiscover_tasks()
+
+
+@worker_process_init.connect
+def end_with_the_worker(**kwargs: object) -> None:
+    """End a process of the pool with its worker: orphans would hold tasks that nobody is waiting for."""
+    end_with_parent(signal.SIGKILL, parent=os.getppid())()

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from migrations_tracker.supervisor.account import Account
-
-PR_SET_PDEATHSIG = 1
+from workers.parent_death import end_with_parent
 
 
 def spawn(
@@ -39,26 +37,11 @@ def spawn(
         stdout=output,
         stderr=subprocess.STDOUT,
         start_new_session=True,
-        preexec_fn=_die_with_parent(death_signal),
+        preexec_fn=end_with_parent(death_signal),
         user=None if account is None else account.uid,
         group=None if account is None else account.gid,
         extra_groups=None if account is None else [],
     )
-
-
-def _die_with_parent(death_signal: signal.Signals) -> Callable[[], None] | None:
-    if sys.platform != "linux":
-        return None
-    # Loaded before the fork: loading a library between fork and exec can dead-lock.
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-    parent = os.getpid()
-
-    def arrange() -> None:
-        prctl(PR_SET_PDEATHSIG, int(death_signal), 0, 0, 0)
-        if os.getppid() != parent:  # the supervisor died between fork and prctl
-            os._exit(1)
-
-    return arrange
 
 
 def stop(process: subprocess.Popen[bytes], *, ask: signal.Signals, patience_seconds: float) -> bool:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import secrets
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 from django.core.management import call_command
+from django.core.management.base import SystemCheckError
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
+from migrations_tracker.supervisor.errors import SupervisorError
+
 ADMINISTRATOR = "admin"
+
+
+def check_configuration() -> None:
+    """Run Django's system checks, and end with their messages when one finds an error."""
+    try:
+        call_command("check", stdout=io.StringIO())
+    except SystemCheckError as error:
+        raise SupervisorError(str(error).strip()) from error
 
 
 def apply_schema_migrations() -> int:

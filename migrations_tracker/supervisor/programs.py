@@ -57,7 +57,8 @@ def worker() -> Program:
         ),
         # A scan under way may end in this time; a longer one is taken up again at the next start.
         patience_seconds=8,
-        death_signal=signal.SIGQUIT,
+        # Asked politely, a worker whose broker ends too would wait for it for ever.
+        death_signal=signal.SIGKILL,
     )
 
 

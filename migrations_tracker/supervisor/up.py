@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import django
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management import call_command
 
 from migrations_tracker.env import Environment
 from migrations_tracker.supervisor import programs
@@ -31,11 +30,15 @@ from migrations_tracker.supervisor.stopping import StopRequestedError, StopSigna
 from migrations_tracker.supervisor.watch import Watch
 
 if TYPE_CHECKING:
+    from migrations_tracker.supervisor.first_scan import FirstScan
     from migrations_tracker.supervisor.prepare import LogIn
 
 ROOT = Path(__file__).resolve().parents[2]
 FIRST_PORT = 8000
 WEB_PATIENCE_SECONDS = 40.0
+# A scan that takes longer goes on, and its page shows how far it is.
+SCAN_PATIENCE_SECONDS = 180.0
+SAMPLE = Path("tests") / "samples" / "minitorch"
 
 
 def main(arguments: Sequence[str], *, root: Path = ROOT) -> int:
@@ -86,8 +89,10 @@ class LocalRun:
         try:
             self._open_servers()
             log_in = self._prepare()
+            scan = self._ask_for_scan(log_in)
             port = self._start_programs()
-            self._tell(port, log_in)
+            self._follow(scan)
+            self._tell(port, log_in, scan)
             while True:
                 self.watch.pump(0.5)
         finally:
@@ -114,7 +119,7 @@ class LocalRun:
             django.setup()
             from migrations_tracker.supervisor import prepare
 
-            call_command("check", verbosity=0)
+            prepare.check_configuration()
             applied = prepare.apply_schema_migrations()
             facts.append(f"{applied} applied" if applied else "none was missing")
         with self.console.step("Style sheets and scripts"):
@@ -123,6 +128,28 @@ class LocalRun:
             log_in = prepare.ensure_administrator(resets=self.options.resets_administrator)
             facts.append(f"`{log_in.name}` has a new password" if log_in.password else f"`{log_in.name}`")
         return log_in
+
+    def _ask_for_scan(self, log_in: LogIn) -> FirstScan:
+        from migrations_tracker.supervisor import first_scan
+
+        named = self.options.repository
+        with self.console.step("Repository" if named else "Sample workspace") as facts:
+            location = named or str(self.root / SAMPLE)
+            scan = first_scan.ask(location=location, revision=self.options.revision, actor_name=log_in.name)
+            facts.append(scan.row.repository.name)
+        return scan
+
+    def _follow(self, scan: FirstScan) -> None:
+        with self.console.step("Scan") as facts:
+            shown, deadline = "", time.monotonic() + SCAN_PATIENCE_SECONDS
+            while not scan.is_over and time.monotonic() < deadline:
+                self.watch.pump(0.3)
+                if (progress := scan.look()) != shown:
+                    shown = progress
+                    self.console.say(f"    {shown}")
+            facts.append("done before, at this commit" if scan.was_done else scan.row.state)
+        if scan.has_failed:
+            self.console.warn(scan.result())
 
     def _start_programs(self) -> int:
         with self.console.step("Pages, worker and clock") as facts:
@@ -154,7 +181,7 @@ class LocalRun:
             "`manage.py check --deploy` looks at the configuration."
         )
 
-    def _tell(self, port: int, log_in: LogIn) -> None:
+    def _tell(self, port: int, log_in: LogIn, scan: FirstScan) -> None:
         if log_in.password is None:
             who = f"{log_in.name}, with the password of the first run (lost it? `make run RESET_ADMIN=1`)"
         else:
@@ -163,6 +190,8 @@ class LocalRun:
             [
                 ("Open", f"http://{LOOPBACK}:{port}/"),
                 ("Log in as", who),
+                ("Found", scan.result()),
+                ("", f"http://{LOOPBACK}:{port}{scan.path()}"),
                 ("Stop", f"Ctrl-C; the data stay in `{self.var}`"),
             ]
         )
