@@ -1,4 +1,4 @@
-"""The file door: `python -m workers.runner run JOB.json --out OUTCOME.json`, and `probe`."""
+"""The file door: `python -m workers.runner run JOB.json --out OUTCOME.json`, `probe`, `bundle`, `tracer`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from workers.protocol.codec import MAX_DOCUMENT_BYTES, canonical_bytes, to_json
 from workers.protocol.outcome import JobState, Outcome
 from workers.protocol.readings import Probe
 from workers.protocol.signing import SignatureError, sign, to_bytes
+from workers.runner.cargo import BuildError, BuildRequest, build_tests, check_out, write_built
 from workers.runner.job import Runner, run_job
 from workers.runner.probe import probe_machine
 from workers.runner.tracer.build import TracerError, compile_tracer
@@ -50,6 +51,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tracer = commands.add_parser("tracer", help="compile tracer and canary for machines without a compiler")
     tracer.add_argument("--out", type=Path, required=True)
     tracer.set_defaults(do=_tracer)
+
+    bundle = commands.add_parser("bundle", help="build a crate's tests at a commit and pack them")
+    bundle.add_argument("repository", type=Path)
+    bundle.add_argument("commit", help="the full hash")
+    bundle.add_argument("crate")
+    bundle.add_argument("--features", default="", help="separated by commas")
+    bundle.add_argument("--target-cpu", help="else the target's own baseline, which runs everywhere")
+    bundle.add_argument("--cache", type=Path, help="where cargo's target folder stays")
+    bundle.add_argument("--out", type=Path, required=True)
+    bundle.set_defaults(do=_bundle)
 
     options = parser.parse_args(arguments)
     code: int = options.do(options)
@@ -142,6 +153,30 @@ def _tracer(options: argparse.Namespace) -> int:
     except TracerError as error:
         print(error, file=sys.stderr)
         return NOT_RUN
+    return ENDED
+
+
+def _bundle(options: argparse.Namespace) -> int:
+    features = tuple(feature for feature in options.features.split(",") if feature)
+    request = BuildRequest(crate=options.crate, features=features, target_cpu=options.target_cpu)
+    with _work_folder(None) as work:
+        source = Path(work) / "source"
+        try:
+            check_out(options.repository, options.commit, source)
+            built = build_tests(
+                source,
+                request,
+                repository=options.repository.name,
+                commit=options.commit,
+                target_folder=options.cache or Path(work) / "target",
+                work=Path(work),
+            )
+        except BuildError as error:
+            print(error, file=sys.stderr)
+            return NOT_RUN
+        print(f"{write_built(built, options.out)}  {options.out}")
+    for refused in built.manifest.not_built:
+        print(f"not built: {refused.name}: {refused.reason.splitlines()[0]}", file=sys.stderr)
     return ENDED
 
 

@@ -212,7 +212,7 @@ def _executables(messages: Sequence[dict[str, Any]], crate: str) -> Iterator[tup
     for message in messages:
         if message.get("reason") != "compiler-artifact" or not message.get("executable"):
             continue
-        if not message["profile"]["test"] or not _is_of(message["package_id"], crate):
+        if not message["profile"]["test"] or not is_package_of(message["package_id"], crate):
             continue
         target = message["target"]
         kind = "unit" if {"lib", "rlib", "proc-macro"} & set(target["kind"]) else target["kind"][0]
@@ -221,7 +221,7 @@ def _executables(messages: Sequence[dict[str, Any]], crate: str) -> Iterator[tup
         yield name, (kind, Path(message["executable"]))
 
 
-def _is_of(package_id: str, crate: str) -> bool:
+def is_package_of(package_id: str, crate: str) -> bool:
     """Tell whether a package id, old form or new, names the crate."""
     specification = package_id.split(" ")[0]
     fragment = specification.rpartition("#")[2]

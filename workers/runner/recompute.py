@@ -1,0 +1,28 @@
+"""Computes the verdicts of an outcome again, from the job that was sent and the evidence that came back."""
+
+from __future__ import annotations
+
+from workers.protocol.job import JobSpec
+from workers.protocol.outcome import Judgement, Outcome, TestOutcome
+from workers.runner.verdict import judge
+
+
+class MismatchError(ValueError):
+    """An outcome that answers something else than the job asked."""
+
+
+def recompute(job: JobSpec, outcome: Outcome) -> tuple[Judgement, ...]:
+    """Judge each test by what the job expected of it, whatever the outcome says was expected."""
+    if (outcome.job_id, outcome.lease_id) != (job.job_id, job.lease_id):
+        raise MismatchError(f"answers job `{outcome.job_id}` under lease `{outcome.lease_id}`")
+    answered = [test.test for test in outcome.tests]
+    if answered and answered != list(job.tests):
+        raise MismatchError(f"answers {len(answered)} tests that are not the job's {len(job.tests)}")
+    return tuple(_judged(job, outcome, test) for test in outcome.tests)
+
+
+def _judged(job: JobSpec, outcome: Outcome, test: TestOutcome) -> Judgement:
+    if test.canary is not None and not 0 <= test.canary < len(outcome.canaries):
+        raise MismatchError(f"test `{test.test.name}` names canary {test.canary}, which did not run")
+    canary = outcome.canaries[test.canary] if test.canary is not None else None
+    return judge(test.test, test.evidence, canary, job.families)
