@@ -8,10 +8,11 @@ an alert again. It refuses what is beyond its limits, and shows a part of what i
 from __future__ import annotations
 
 import re
+import struct
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 from audit.rules.base import Rule
 from audit.scanner.baseline import Comparison
@@ -35,7 +36,7 @@ _SEVERITY = {
 }
 _ORDER = (Level.ERROR, Level.WARNING, Level.NOTE, Level.NONE)
 _BLOCK = 100
-_END_OF_FILE = 0xFFFF
+_END_OF_FILE = b"\xff\xff"
 _LINK = re.compile(r"\](?=\()")
 
 
@@ -60,7 +61,7 @@ def github_log(
     run = log["runs"][0]
     prefix = f"{report.source.path_in_repository}/" if report.source.path_in_repository else ""
     index_of = {rule.id: index for index, rule in enumerate(rules)}
-    hashes = _LineHashes(texts)
+    hashes = _hashes_of(kept, texts)
     run["results"] = [_result(result, index_of, prefix, hashes) for result in kept]
     run["originalUriBaseIds"] = {SOURCE_ROOT: {"description": {"text": "The root of the repository"}}}
     run.pop("versionControlProvenance", None)
@@ -73,55 +74,54 @@ def github_log(
     return GitHubLog(log, _remarks(len(open_results)))
 
 
-def line_hashes(text: str, lines: Sequence[int]) -> dict[int, str]:
+def line_hashes(text: str, lines: Iterable[int]) -> dict[int, str]:
     """Compute GitHub's hash of lines: of the 100 characters from the start of the line, white space apart.
 
     The number behind the colon counts the lines with the same hash up to this one. Characters are UTF-16
     units, arithmetic is modulo 2**64.
     """
     squeezed = re.sub(r"[ \t]", "", re.sub(r"\r\n?", "\n", text))
-    units = memoryview(squeezed.encode("utf-16-le", "surrogatepass")).cast("H").tolist()
-    units.append(_END_OF_FILE)
-    starts = [0, *(index + 1 for index, unit in enumerate(units) if unit == 0x0A)]
-    windows = [tuple(units[start : start + _BLOCK]) for start in starts]
-    seen: dict[tuple[int, ...], int] = {}
-    counts = []
-    for window in windows:
-        seen[window] = seen.get(window, 0) + 1
-        counts.append(seen[window])
+    units = squeezed.encode("utf-16-le", "surrogatepass") + _END_OF_FILE
+    starts = [0]
+    for line in squeezed.split("\n")[:-1]:
+        starts.append(starts[-1] + len(line.encode("utf-16-le", "surrogatepass")) + 2)
+    windows = [units[start : start + 2 * _BLOCK] for start in starts]
+    seen: Counter[bytes] = Counter()
+    wanted = set(lines)
+    hashes = {}
+    for number, window in enumerate(windows, 1):
+        seen[window] += 1
+        if number in wanted:
+            hashes[number] = f"{_window_hash(window):x}:{seen[window]}"
+    return hashes
+
+
+def _window_hash(window: bytes) -> int:
+    value = 0
+    for (unit,) in struct.iter_unpack("<H", window.ljust(2 * _BLOCK, b"\0")):
+        value = (value * 37 + unit) % 2**64
+    return value
+
+
+def _hashes_of(results: Iterable[Result], texts: SourceTexts) -> dict[tuple[str, int], str]:
+    """Return the hash of every line that a result starts in, where its file is at hand."""
+    lines: dict[str, set[int]] = defaultdict(set)
+    for result in results:
+        lines[result.path].add(result.region.start_line)
     return {
-        line: f"{_window_hash(windows[line - 1]):x}:{counts[line - 1]}"
-        for line in lines
-        if 0 < line <= len(windows)
+        (path, line): line_hash
+        for path, wanted in lines.items()
+        if path in texts
+        for line, line_hash in line_hashes(texts[path].text, wanted).items()
     }
 
 
-def _window_hash(window: tuple[int, ...]) -> int:
-    padded = window + (0,) * (_BLOCK - len(window))
-    return list(accumulate(padded, lambda value, unit: (value * 37 + unit) % 2**64))[-1]
-
-
-class _LineHashes:
-    """The hashes of the lines results start in, file by file."""
-
-    def __init__(self, texts: SourceTexts) -> None:
-        self._texts = texts
-        self._known: dict[str, dict[int, str]] = {}
-
-    def of(self, result: Result) -> str:
-        """Return the hash, or nothing when the text is not at hand."""
-        text = self._texts.get(result.path)
-        if text is None:
-            return ""
-        if result.path not in self._known:
-            self._known[result.path] = line_hashes(text.text, range(1, len(text.lines) + 1))
-        return self._known[result.path].get(result.region.start_line, "")
-
-
-def _result(result: Result, index_of: Mapping[str, int], prefix: str, hashes: _LineHashes) -> Json:
+def _result(
+    result: Result, index_of: Mapping[str, int], prefix: str, hashes: Mapping[tuple[str, int], str]
+) -> Json:
     sarif = result_to_sarif(result, index_of.get(result.rule_id, -1), prefix)
     sarif.pop("suppressions", None)
-    line_hash = hashes.of(result)
+    line_hash = hashes.get((result.path, result.region.start_line))
     if line_hash:
         sarif["partialFingerprints"][LINE_HASH] = line_hash
     # `[text](1)` is a link to a related location there.

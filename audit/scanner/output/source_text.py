@@ -20,7 +20,7 @@ class SourceText:
     @cached_property
     def lines(self) -> tuple[str, ...]:
         """The lines without their ends. Only what Rust takes for a line end is one."""
-        return tuple(line.removesuffix("\r") for line in self.text.split("\n"))
+        return tuple(line.removesuffix("\r") for line in self.text.removesuffix("\n").split("\n"))
 
     def line(self, number: int) -> str:
         """Return a line by its number from 1, or nothing beyond the end."""

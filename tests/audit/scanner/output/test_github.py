@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from audit.scanner.baseline import AbsentResult, ComparedResult, Comparison, UnseenResult
-from audit.scanner.output.github import MAX_RESULTS, SHOWN_RESULTS, github_log, line_hashes
+from audit.scanner.output.github import MAX_RESULTS, MAX_STEPS, SHOWN_RESULTS, github_log, line_hashes
 from audit.scanner.output.source_text import SourceText
-from audit.scanner.report import BaselineState, Level, Result, ScanReport, SourceInfo
+from audit.scanner.report import BaselineState, Level, ScanReport, SourceInfo
 from tests.audit.scanner.output.test_sarif import valid
 from tests.audit.scanner.report_fixture import (
     FILE,
@@ -126,20 +125,25 @@ def test_it_cuts_texts_that_are_too_long_at_a_word() -> None:
     assert text.endswith("word…")
 
 
-def test_it_refuses_more_results_than_its_limit_so_the_lowest_levels_are_left_out() -> None:
-    note, error = make_result(level=Level.NOTE, evidence=()), make_result(evidence=())
-    many: list[Result] = [replace(note, symbol=str(number)) for number in range(MAX_RESULTS)]
-    made = github_log(make_report(*many, error), RULES, {})
-    results = made.log["runs"][0]["results"]
-    assert len(results) == MAX_RESULTS
-    assert results[0]["level"] == "error"
-    assert made.remarks == ("GitHub takes 25,000 results: 1 of the lowest level are left out.",)
+def test_its_limits_are_those_it_documents() -> None:
+    assert (MAX_RESULTS, SHOWN_RESULTS, MAX_STEPS) == (25_000, 5_000, 1_000)
 
 
-def test_it_shows_fewer_results_than_it_takes() -> None:
-    many = [make_result(evidence=())] * (SHOWN_RESULTS + 3)
+def test_it_refuses_more_results_than_its_limit_so_the_lowest_levels_are_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("audit.scanner.output.github.MAX_RESULTS", 3)
+    notes = [make_result(level=Level.NOTE, symbol=str(number)) for number in range(3)]
+    made = github_log(make_report(*notes, make_result()), RULES, {})
+    assert [result["level"] for result in made.log["runs"][0]["results"]] == ["error", "note", "note"]
+    assert made.remarks == ("GitHub takes 3 results: 1 of the lowest level are left out.",)
+
+
+def test_it_shows_fewer_results_than_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("audit.scanner.output.github.SHOWN_RESULTS", 2)
+    many = [make_result(symbol=str(number)) for number in range(5)]
     assert github_log(make_report(*many), RULES, {}).remarks == (
-        "GitHub shows 5,000 results: 3 will not be seen.",
+        "GitHub shows 2 results: 3 will not be seen.",
     )
 
 
