@@ -239,7 +239,8 @@ class Matrix:
     def _is_made_and_called(self, function: Fn, operation: Operation) -> bool:
         """Say whether a function that a macro made is called, under the name it was given."""
         return function.facts.has_spliced_name and (
-            operation.name in self._launched_by_path or bool(self.summaries.calls_by_name.get(operation.name))
+            operation.name in self._launched_by_path
+            or bool(self.summaries.graph.calls_by_name.get(operation.name))
         )
 
     @cached_property

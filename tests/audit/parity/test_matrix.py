@@ -16,7 +16,20 @@ from audit.scanner.profile import load_profile
 from audit.scanner.source.memory import MemorySource
 from tests.audit.parity.sample import manifest
 
-ROOT = b'[workspace]\nmembers = ["ferrotorch-core", "ferrotorch-gpu"]\n'
+ROOT = b'[workspace]\nmembers = ["ferrotorch-core", "ferrotorch-gpu", "ferrotorch-xpu"]\n'
+
+XPU = b"""
+macro_rules! xpu_unary {
+    ($name:ident) => {
+        pub fn $name(x: &Tensor<f32>) -> R<Tensor<f32>> {
+            let data = x.data_vec()?;
+            make_xpu_tensor(data.iter().map(|v| -v).collect(), x.shape())
+        }
+    };
+}
+xpu_unary!(xpu_neg);
+pub fn twice(x: &Tensor<f32>) -> R<Tensor<f32>> { xpu_neg(&xpu_neg(x)?) }
+"""
 
 CORE = b"""
 pub mod ops;
@@ -101,6 +114,8 @@ def matrix() -> Matrix:
         "ferrotorch-core/Cargo.toml": manifest("ferrotorch-core"),
         "ferrotorch-core/src/lib.rs": CORE,
         "ferrotorch-core/src/ops.rs": OPS,
+        "ferrotorch-xpu/Cargo.toml": manifest("ferrotorch-xpu"),
+        "ferrotorch-xpu/src/lib.rs": XPU,
         "ferrotorch-gpu/Cargo.toml": manifest("ferrotorch-gpu"),
         "ferrotorch-gpu/src/lib.rs": GPU,
     }
@@ -146,6 +161,14 @@ def test_a_default_in_force_says_so_and_a_call_from_above_names_its_line(cells: 
     assert proof.note == "the trait's default is in force on cuda"
     vias = {row.via.line for row in cells[cuda("exp", "float64")].implementations if row.via}
     assert vias == {10}
+
+
+def test_a_kernel_that_a_macro_makes_is_judged_where_the_macro_is_called(cells: dict[Case, Cell]) -> None:
+    cell = cells[Case("aten::neg", "float32", "xpu", Direction.FORWARD)]
+    assert cell.state is State.FALLBACK
+    assert cell.proof is not None
+    assert cell.proof.is_called
+    assert (cell.proof.place.line, cell.proof.place.symbol) == (10, "ferrotorch_xpu::xpu_neg")
 
 
 def test_broken_ptx_makes_a_broken_kernel(cells: dict[Case, Cell]) -> None:
