@@ -33,12 +33,15 @@ fix: setup  ## Repair what can be repaired mechanically
 	$(TOOL)/ruff check --fix .
 	$(TOOL)/ruff format .
 
-accuracy: setup  ## Compare the scanner with sites labelled by hand; REPO=path REV=revision
-	@exec $(PYTHON_OF_VENV) benchmarks/accuracy.py \
-	  $(if $(REPO),--repo $(call quoted,$(REPO))) $(if $(REV),--rev $(call quoted,$(REV)))
+accuracy: setup  ## Compare a scan with sites labelled by hand; REPO=path REV=revision ARGS="--labels folder"
+	$(if $(REPO),,$(error Name the repository: make accuracy REPO=path [REV=revision] [ARGS="--labels folder"]))
+	@exec $(PYTHON_OF_VENV) benchmarks/accuracy.py $(call quoted,$(REPO)) \
+	  $(if $(REV),--rev $(call quoted,$(REV))) $(ARGS)
 
+# Those that need neither a GPU nor a repository; the others say in their first lines how they are run.
+BENCHMARKS ?= scheduling
 bench: setup  ## Measure speed, as ratios against peers in the same run
-	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(PYTHON_OF_VENV) "$$script" || exit 1; done
+	@for name in $(BENCHMARKS); do echo "== $$name"; $(PYTHON_OF_VENV) -m benchmarks.$$name $(ARGS) || exit 1; done
 
 docs: setup  ## Write the pages of docs/ that are made from the code
 	$(PYTHON_OF_VENV) -m tools.write_docs
