@@ -60,6 +60,7 @@ def test_any_results_make_a_valid_log(found: list[Result]) -> None:
     valid(sarif_log(make_report(*found), RULES))
 
 
+@settings(deadline=None)
 @given(results())
 def test_a_result_is_read_back_as_it_was_written(result: Result) -> None:
     assert result_from_sarif(json.loads(json.dumps(result_to_sarif(result, 0)))) == result

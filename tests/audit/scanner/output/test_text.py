@@ -6,7 +6,7 @@ import io
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.scanner.baseline import AbsentResult, ComparedResult, Comparison, UnseenResult
@@ -161,6 +161,7 @@ def test_a_scanned_file_can_not_steer_the_terminal() -> None:
     assert not {"\x1b", "\u202e", "\x07"} & set(text)
 
 
+@settings(deadline=None)
 @given(st.lists(results(), max_size=3), st.booleans())
 def test_any_results_can_be_shown_without_control_characters(found: list[object], has_unicode: bool) -> None:
     report = make_report(*found)  # type: ignore[arg-type]
