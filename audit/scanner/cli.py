@@ -25,6 +25,7 @@ from audit.scanner.output.writing import check_writable, write_file, write_stdou
 from audit.scanner.pipeline import scan
 from audit.scanner.profile import load_profile
 from audit.scanner.progress import ProgressBar
+from audit.scanner.ptx.assembler import find_assembler
 from audit.scanner.report import BaselineState, RuleRun, RuleStatus, ScanReport
 from audit.scanner.source.base import Source
 from audit.scanner.source.opening import open_source
@@ -60,6 +61,8 @@ def run(options: Options) -> int:
         check_writable(options.output)
     baseline = read_baseline(options.baseline) if options.baseline else None
     source = open_source(options.path, options.revision)
+    cached = cache_folder() if options.uses_cache else None
+    is_needed = any(rule.needs_assembler for rule in options.rules)
     progress = ProgressBar(sys.stderr)
     try:
         report = scan(
@@ -67,7 +70,8 @@ def run(options: Options) -> int:
             profile=profile,
             rules=options.rules,
             jobs=options.jobs,
-            cache=DirectoryCache(cache_folder()) if options.uses_cache else None,
+            cache=DirectoryCache(cached / "facts") if cached else None,
+            assembler=find_assembler(cache=cached, jobs=options.jobs) if is_needed else None,
             progress=progress,
         )
     finally:
@@ -102,12 +106,12 @@ def with_rules_left_out(report: ScanReport, rules: Sequence[Rule]) -> ScanReport
 
 
 def cache_folder() -> Path:
-    """Return where facts are kept: `FERROAUDIT_CACHE_DIR`, or below the user's cache folder."""
+    """Return where facts and assemblies are kept: `FERROAUDIT_CACHE_DIR`, or the user's cache folder."""
     given = os.environ.get("FERROAUDIT_CACHE_DIR")
     if given:
         return Path(given)
     base = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
-    return Path(base) / "ferroaudit" / "facts"
+    return Path(base) / "ferroaudit"
 
 
 def complain(text: str) -> None:
