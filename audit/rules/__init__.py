@@ -12,6 +12,7 @@ from audit.rules.dispatch_only_dispatch import DispatchOnlyDispatch
 from audit.rules.eprintln_degrade import EprintlnDegrade
 from audit.rules.fake_gpu_function import FakeGpuFunction
 from audit.rules.host_readback import HostReadback
+from audit.rules.missing_gpu_test import MissingGpuTest
 from audit.rules.reference_punt import ReferencePunt
 from audit.rules.shape_bypass import ShapeBypass
 from audit.rules.silent_fallback import SilentFallback
@@ -26,6 +27,7 @@ RULES: tuple[Rule, ...] = (
     DispatchOnlyDispatch(),
     AutogradCpuDetour(),
     HostReadback(),
+    MissingGpuTest(),
     DisabledGpuTest(),
     ShapeBypass(),
     EprintlnDegrade(),

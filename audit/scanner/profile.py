@@ -64,6 +64,7 @@ class LaunchWords:
     handle_constructors: tuple[str, ...]
     kernel_attributes: tuple[str, ...]
     library_families: tuple[str, ...] = ()
+    driver_calls: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

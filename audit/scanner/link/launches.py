@@ -10,7 +10,7 @@ from audit.scanner.link.standard import STANDARD_METHODS
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
 
-_ALLOCATION = re.compile(r"^(?:alloc|free|len|device|ordinal|numel|shape|size)")
+_ALLOCATION = re.compile(r"^(?:alloc|free|len|device|ordinal|numel|shape|size|as_any)")
 
 
 class Launches:

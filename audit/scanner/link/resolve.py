@@ -108,9 +108,20 @@ class Resolver:
         full = (*expanded, *path[1:], call.name) if expanded is not None else (*path, call.name)
         return _live(function, self._free_by_path(function.unit, full))
 
+    def at_path(self, unit: Unit, path: tuple[str, ...]) -> tuple[Fn, ...]:
+        """Return the free functions that a path, written in a file, may name."""
+        expanded = self.uses(unit).get(path[0])
+        full = path if expanded is None else (*expanded, *path[1:])
+        if len(full) > 1:
+            return tuple(self._free_by_path(unit, full))
+        found = self._free.get(path[0], [])
+        here = tuple(one for one in found if one.unit is unit)
+        return here or tuple(one for one in found if one.unit.package is unit.package)
+
     def _free_by_path(self, unit: Unit, path: tuple[str, ...]) -> list[Fn]:
         name = path[-1]
         found = self._free.get(name, [])
+        path = self._through_facade(path)
         crates = {one.crate_name for one in self._workspace.packages}
         if path[0] in crates:
             found = [one for one in found if one.unit.crate_name == path[0]]
@@ -129,6 +140,25 @@ class Resolver:
             is_inside = path[0] in crates or path[0] in ("crate", "super", "self")
             found = exact or reexported or (found if is_inside else [])
         return found
+
+    def _through_facade(self, path: tuple[str, ...]) -> tuple[str, ...]:
+        """Follow a path through crates that offer others under a name of their own (`pub use core as c`)."""
+        for _ in range(_MANY):
+            root = self._roots.get(path[0]) if len(path) > 2 else None
+            target = self.uses(root).get(path[1]) if root is not None else None
+            if target is None or target[0] not in self._roots or target[0] == path[0]:
+                break
+            path = (*target, *path[2:])
+        return path
+
+    @cached_property
+    def _roots(self) -> dict[str, Unit]:
+        """The root files of the libraries, by crate."""
+        return {
+            unit.crate_name: unit
+            for unit in self._workspace.units.values()
+            if unit.target_kind == "lib" and not unit.module and unit.is_in_module_tree
+        }
 
     def _resolve_method(self, function: Fn, call: Call) -> list[Fn]:
         methods = self._methods.get(call.name, [])

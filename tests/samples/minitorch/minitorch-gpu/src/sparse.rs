@@ -80,7 +80,7 @@ pub mod wmma {
     }
 
     /// Product of tiles, on the ordinary kernel.
-    pub fn gpu_tile_matmul(a: &CudaBuffer<f32>, b: &CudaBuffer<f32>, n: usize, device: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
+    pub fn gpu_tile_matmul(a: &CudaBuffer<f32>, b: &CudaBuffer<f32>, n: usize, device: &GpuDevice) -> GpuResult<CudaBuffer<f32>> { //~ FT009
         crate::blas::gpu_matmul_f32(a, b, crate::blas::Dims { m: n, k: n, n }, device) //~ ok FT004: a launch
     }
 }

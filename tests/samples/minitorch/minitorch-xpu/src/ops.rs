@@ -64,7 +64,7 @@ xpu_resident!(xpu_exp_resident, portable::exp_handle, "`exp(x)` of a handle.");
 xpu_resident!(xpu_neg_resident, portable::neg_handle, "`-x` of a handle."); //~ FT009
 
 xpu_host_map!(xpu_sin, f32::sin, "`sin(x)` on the XPU.");
-xpu_host_map!(xpu_cos, f32::cos, "`cos(x)` on the XPU.");
+xpu_host_map!(xpu_cos, f32::cos, "`cos(x)` on the XPU."); //~ FT009
 
 #[cfg(test)]
 mod tests {
