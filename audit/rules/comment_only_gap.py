@@ -17,7 +17,7 @@ _FALLING = r"(?:\bfall(?:s|ing)?[ -]?(?:back|through)\b|\bfallback\b)"
 _GAPS = (
     # A heading (`CPU fallback`) says nothing yet: the case in which it happens is the gap.
     re.compile(rf"(?i)(?=.*{_HOST})(?=.*{_WHEN}).*{_FALLING}"),
-    re.compile(r"(?i)\b(?:gpu|cuda|device)\b[^.]{0,60}\bnot (?:yet )?(?:implemented|supported)"),
+    re.compile(r"(?i).*\b(?:gpu|cuda|device)\b[^.]{0,60}\bnot (?:yet )?(?:implemented|supported)"),
 )
 _REFUSES = re.compile(r"(?i)\b(?:error(?:s|ed)? out|refus|reject|returns? an? (?:structured )?error)")
 
@@ -118,7 +118,7 @@ class CommentOnlyGap(Rule):
             for block in blocks_of(judgement.workspace.units[path]):
                 if block.is_module_doc or _REFUSES.search(block.text):
                     continue
-                if not any(gap.search(block.text) for gap in _GAPS):
+                if not any(gap.match(block.text) for gap in _GAPS):
                     continue
                 holder = function_at(functions, block)
                 if holder is None or holder.index in seen or not _leaves_the_device(judgement, holder):

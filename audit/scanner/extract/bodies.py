@@ -13,6 +13,7 @@ from audit.scanner.extract.syntax import Parsed
 
 _GENERIC_CALLEE = re.compile(rb"(\w+)\s*::\s*<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>$")
 _BLANK = re.compile(rb"\s*")
+_WHITE = frozenset({b" ", b"\n", b"\r", b"\t"})
 _COMMENTS = frozenset({"line_comment", "block_comment"})
 
 
@@ -132,11 +133,11 @@ def place(
     return (
         tuple(nested),
         tuple(
-            call._replace(region=region)
+            call._replace(region=region) if region else call
             for call, region in zip(calls, _innermost(nested, calls, 2), strict=True)
         ),
         tuple(
-            exit_._replace(region=region)
+            exit_._replace(region=region) if region else exit_
             for exit_, region in zip(exits, _innermost(nested, exits, 1), strict=True)
         ),
         tuple(
@@ -174,30 +175,45 @@ def _calls(source: bytes, text: Parsed) -> list[Call]:
     for node in text.nodes("call"):
         start, end = node.start_byte, node.end_byte
         opening = arguments[end]
-        callee = altered[start:opening].rstrip()
-        name = callee.rpartition(b".")[2].rpartition(b":")[2]
-        stripped = name.lstrip()
-        callee_end = start + len(callee)
-        name_start = callee_end - len(stripped)
-        known = names.get(stripped)
+        callee = altered[start:opening]
+        dot, colon = callee.rfind(b"."), callee.rfind(b":")
+        name = callee[max(dot, colon) + 1 :]
+        known = names.get(name)
         if known is None:
-            if not _is_identifier(stripped):
-                generic = _GENERIC_CALLEE.search(callee)
-                if generic is None:
-                    found.append(Call(CallKind.OTHER, "", start, end, start, opening, 0, _tried(source, end)))
-                    continue
-                stripped = generic[1]
-                name_start = start + generic.start(1)
-            known = names.setdefault(stripped, stripped.decode("utf-8", "replace"))
-        if source[callee_end : callee_end + 1] == b"!":
-            kind = CallKind.MACRO
-        elif name_start == start:
-            kind = CallKind.PLAIN
-        else:
-            before = altered[start:name_start].rstrip()[-1:]
-            kind = CallKind.METHOD if before == b"." else CallKind.PATH
-        found.append(Call(kind, known, start, end, name_start, opening, 0, _tried(source, end)))
+            if not _is_identifier(name):
+                found.append(_irregular_call(source, altered, (start, end, opening)))
+                continue
+            known = names[name] = name.decode("utf-8", "replace")
+        is_plain = dot < 0 and colon < 0
+        kind = CallKind.PLAIN if is_plain else CallKind.METHOD if dot > colon else CallKind.PATH
+        following = source[end : end + 1]
+        is_tried = following == b"?" or (following in _WHITE and _tried(source, end))
+        found.append(Call(kind, known, start, end, opening - len(name), opening, 0, is_tried))
     return found
+
+
+def _irregular_call(source: bytes, altered: bytes, span: tuple[int, int, int]) -> Call:
+    """Make a call whose callee does not end in its name: macro, white space, generics, closure."""
+    start, end, opening = span
+    callee = altered[start:opening].rstrip()
+    name = callee.rpartition(b".")[2].rpartition(b":")[2].lstrip()
+    callee_end = start + len(callee)
+    name_start = callee_end - len(name)
+    is_tried = _tried(source, end)
+    if not _is_identifier(name):
+        generic = _GENERIC_CALLEE.search(callee)
+        if generic is None:
+            return Call(CallKind.OTHER, "", start, end, start, opening, 0, is_tried)
+        name = generic[1]
+        name_start = start + generic.start(1)
+    if source[callee_end : callee_end + 1] == b"!":
+        kind = CallKind.MACRO
+    elif name_start == start:
+        kind = CallKind.PLAIN
+    else:
+        before = altered[start:name_start].rstrip()[-1:]
+        kind = CallKind.METHOD if before == b"." else CallKind.PATH
+    return Call(kind, name.decode("utf-8", "replace"), start, end, name_start, opening, 0, is_tried)
 
 
 def _kept_macros(source: bytes, text: Parsed) -> list[Call]:

@@ -295,6 +295,8 @@ class DeviceTests:
 
 def split_operator(condition: str, operator: str) -> list[str]:
     """Split a condition at an operator that is in no bracket."""
+    if operator not in condition:
+        return [condition]
     parts = []
     depth = 0
     start = 0

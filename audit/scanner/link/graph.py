@@ -38,6 +38,7 @@ class CallGraph:
         self.transfers = frozenset(profile.transfer.transfer_apis) | profile.uploads | profile.downloads
         self._features = frozenset(profile.gpu.features)
         self._flows: dict[int, Flow] = {}
+        self._device_off: dict[int, bool] = {}
 
     def flow(self, function: Fn) -> Flow:
         """Return the control flow of a function."""
@@ -87,14 +88,21 @@ class CallGraph:
         queue = deque(start)
         while queue:
             callee = self.workspace.functions[queue.popleft()]
-            for function, call in self.callers(callee):
-                if function.index not in found and accepts(function, call):
+            for function, call in self.calls_by_name.get(callee.name, ()):
+                if function.index in found or callee not in self.resolver.resolve(function, call):
+                    continue
+                if accepts(function, call):
                     found[function.index] = Reason(call, callee)
                     queue.append(function.index)
 
     def is_device_off(self, function: Fn) -> bool:
         """Say whether a function is compiled only where no GPU feature is on."""
-        return any(cfg.excludes("feature", self._features) for cfg in function.cfgs)
+        known = self._device_off.get(function.index)
+        if known is None:
+            known = self._device_off[function.index] = any(
+                cfg.excludes("feature", self._features) for cfg in function.cfgs
+            )
+        return known
 
     def is_kernel(self, function: Fn) -> bool:
         """Say whether the body of a function is device code."""

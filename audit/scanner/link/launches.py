@@ -7,7 +7,7 @@ import re
 from audit.scanner.extract.facts import Call, CallKind
 from audit.scanner.link.graph import CallGraph, Reason
 from audit.scanner.link.standard import STANDARD_METHODS
-from audit.scanner.link.unit import Fn
+from audit.scanner.link.unit import Fn, Unit
 from audit.scanner.profile import any_pattern
 
 _ALLOCATION = re.compile(r"^(?:alloc|free|len|device|ordinal|numel|shape|size|as_any)")
@@ -19,6 +19,7 @@ class Launches:
     def __init__(self, graph: CallGraph) -> None:
         self._graph = graph
         self._pattern = any_pattern(graph.profile.launch.call_patterns)
+        self._backend_units: dict[str, bool] = {}
         self._names: dict[str, bool] = {}
         self.found: dict[int, Reason] = {}
         self._find()
@@ -70,11 +71,30 @@ class Launches:
         for function in self._graph.workspace.functions:
             if self._graph.is_device_off(function) or function.name in self._graph.transfers:
                 continue
-            for call in function.facts.calls:
-                if self.is_launch(function, call):
-                    self.found[function.index] = Reason(call, None)
-                    break
+            launch = self._own_launch(function)
+            if launch is not None:
+                self.found[function.index] = Reason(launch, None)
         self._graph.spread(self.found, self._passes_launch_on, list(self.found))
+
+    def _own_launch(self, function: Fn) -> Call | None:
+        has_backend = self._speaks_of_backend(function.unit)
+        for call in function.facts.calls:
+            if self.is_launch_name(call.name):
+                if call.kind != CallKind.MACRO or call.name == "launch":
+                    return call
+            elif has_backend and call.kind == CallKind.METHOD and self.is_backend_operation(function, call):
+                return call
+        return None
+
+    def _speaks_of_backend(self, unit: Unit) -> bool:
+        """Say whether a file names the backend at all: most don't, and need no look at each call."""
+        known = self._backend_units.get(unit.path)
+        if known is None:
+            words = self._graph.profile.launch
+            known = self._backend_units[unit.path] = any(
+                word.encode() in unit.data for word in words.backend_accessors + words.backend_traits
+            )
+        return known
 
     def _passes_launch_on(self, function: Fn, call: Call) -> bool:
         return function.name not in self._graph.transfers and not self._graph.is_device_off(function)

@@ -35,6 +35,15 @@ class Resolver:
         return found
 
     @cached_property
+    def _methods_by_type(self) -> dict[tuple[str, str], list[Fn]]:
+        found: dict[tuple[str, str], list[Fn]] = defaultdict(list)
+        for function in self._workspace.functions:
+            if function.owner is not None:
+                for type_ in {function.self_type, function.trait}:
+                    found[type_, function.name].append(function)
+        return found
+
+    @cached_property
     def _methods(self) -> dict[str, list[Fn]]:
         found: dict[str, list[Fn]] = defaultdict(list)
         for function in self._workspace.functions:
@@ -102,8 +111,7 @@ class Resolver:
         if last == "Self":
             last = function.self_type
         if last[:1].isupper():
-            typed = [one for one in self._methods.get(call.name, []) if last in (one.self_type, one.trait)]
-            return _live(function, typed)
+            return _live(function, self._methods_by_type.get((last, call.name), []))
         expanded = self.uses(function.unit).get(path[0])
         full = (*expanded, *path[1:], call.name) if expanded is not None else (*path, call.name)
         return _live(function, self._free_by_path(function.unit, full))
@@ -167,7 +175,9 @@ class Resolver:
         receiver = function.unit.text(call.start, call.name_start).rstrip(". \n\t")
         type_ = self.type_of(function, receiver)
         if type_:
-            exact = [one for one in methods if one.self_type == type_]
+            exact = [
+                one for one in self._methods_by_type.get((type_, call.name), ()) if one.self_type == type_
+            ]
             if exact:
                 return _live(function, exact)
             if type_ in self._workspace.trait_methods:
