@@ -2,63 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 
 from migrations_tracker.scheduling.instance import Instance
 from migrations_tracker.scheduling.problem import Bound, BoundPart
+from migrations_tracker.scheduling.spans import earliest_finishes, latest_times
 from migrations_tracker.scheduling.worktime import WorkTime
 
 _MAX_GROUPS = 48
 _MAX_THRESHOLDS = 40
-
-
-def earliest_finishes(instance: Instance) -> tuple[list[int], list[int]]:
-    """Return the earliest start and finish of each unit when nobody is ever busy with another one."""
-    start, finish = [0] * instance.size, [0] * instance.size
-    barrier = dict.fromkeys(instance.phases, 0)
-    order: Iterable[int] = instance.topological
-    under_way = set(instance.under_way)
-    if instance.is_strict:
-        order = sorted(order, key=lambda unit: instance.phase[unit])
-    for unit in order:
-        ready = max(instance.release[unit], instance.fixed_start[unit])
-        ready = max([ready, *(finish[p] for p in instance.predecessors[unit])])
-        if instance.is_strict and unit not in under_way:
-            ready = max(
-                [ready, *(barrier[phase] for phase in instance.phases if phase < instance.phase[unit])]
-            )
-        start[unit], finish[unit] = _alone(instance, unit, ready)
-        barrier[instance.phase[unit]] = max(barrier[instance.phase[unit]], finish[unit])
-    return start, finish
-
-
-def _alone(instance: Instance, unit: int, ready: int) -> tuple[int, int]:
-    effort, length = instance.effort[unit], instance.verification[unit]
-    starts, ends = [ready], [ready]
-    if effort:
-        spans = [_span(instance.people_time[person], ready, effort) for person in instance.eligible[unit]]
-        starts = [span[0] for span in spans if span] or starts
-        ends = [span[1] for span in spans if span] or [instance.horizon]
-    end = min(ends)
-    if length == 0:
-        return min(starts), end
-    found = [_unbroken(instance.runner_time[runner], end, length) for runner in instance.runners[unit]]
-    return min(starts), min((at + length for at in found if at >= 0), default=instance.horizon)
-
-
-def _span(time: WorkTime, ready: int, effort: int) -> tuple[int, int] | None:
-    position = time.position(ready)
-    if position + effort > time.total:
-        return None
-    return time.tick_at(position), time.tick_at(position + effort - 1) + 1
-
-
-def _unbroken(time: WorkTime, ready: int, length: int) -> int:
-    for start, end in zip(time.starts, time.ends, strict=True):
-        if max(start, ready) + length <= end:
-            return max(start, ready)
-    return -1
 
 
 def lower_bound(instance: Instance) -> Bound:
@@ -77,6 +30,71 @@ def lower_bound(instance: Instance) -> Bound:
         parts.append(BoundPart(f"energy: {len(members)} units for {label}", value))
     parts.extend(_runner_parts(instance, finish, after_work))
     return Bound(tuple(sorted(parts, key=lambda part: (-part.value, part.source))))
+
+
+def tightened(instance: Instance, bound: Bound, makespan: int) -> Bound:
+    """Raise a bound by showing, for one makespan after the other, that nothing can end by then.
+
+    Each unit has to lie between its earliest and its latest time for that makespan, nights and weekends
+    counted; where the units confined to a stretch ask for more than a group of people can do in it, nothing
+    ends by then. What is shown for one makespan holds for every shorter one, so the search halves.
+    """
+    heads = earliest_finishes(instance)[0]
+    groups = _people_groups(instance, with_unions=False)
+    low, high = bound.value, makespan
+    while low < high:
+        middle = (low + high) // 2
+        if _is_refuted(instance, heads, groups, middle):
+            low = middle + 1
+        else:
+            high = middle
+    if low <= bound.value:
+        return bound
+    return Bound(
+        (BoundPart("time windows: too much work for what is left between the dates", low), *bound.parts)
+    )
+
+
+def _is_refuted(
+    instance: Instance, heads: Sequence[int], groups: Sequence[tuple[set[int], str]], end: int
+) -> bool:
+    times = latest_times(instance, end)
+    if times is None:
+        return True
+    latest_start, latest_work_end, _ = times
+    if any(latest < head for latest, head in zip(latest_start, heads, strict=True)):
+        return True
+    for group, _ in groups:
+        members = [
+            u for u in range(instance.size) if instance.effort[u] and set(instance.eligible[u]) <= group
+        ]
+        if _is_overfull(instance, sorted(group), members, heads, latest_work_end):
+            return True
+    return False
+
+
+def _is_overfull(
+    instance: Instance,
+    group: Sequence[int],
+    members: Sequence[int],
+    heads: Sequence[int],
+    latest_work_end: Sequence[int],
+) -> bool:
+    by_end = sorted(members, key=lambda unit: latest_work_end[unit])
+    people = [(instance.people_time[p], instance.problem.people[p].capacity) for p in group]
+    done = {
+        unit: sum(capacity * time.position(latest_work_end[unit]) for time, capacity in people)
+        for unit in by_end
+    }
+    for head in _thresholds({heads[unit] for unit in members}):
+        before = sum(capacity * time.position(head) for time, capacity in people)
+        effort = 0
+        for unit in by_end:
+            if heads[unit] >= head:
+                effort += instance.effort[unit]
+                if effort > done[unit] - before:
+                    return True
+    return False
 
 
 def _critical_path(instance: Instance, finish: Sequence[int]) -> BoundPart:
@@ -99,13 +117,15 @@ def _after_work(instance: Instance) -> list[int]:
     return after
 
 
-def _people_groups(instance: Instance) -> list[tuple[set[int], str]]:
+def _people_groups(instance: Instance, with_unions: bool = True) -> list[tuple[set[int], str]]:
     """The sets of people that some units are confined to, and unions of two and of all of them."""
     distinct = sorted(
         {frozenset(instance.eligible[u]) for u in range(instance.size) if instance.effort[u]},
         key=lambda group: (len(group), sorted(group)),
     )
-    unions = {left | right for left, right in combinations(distinct[:_MAX_GROUPS], 2)}
+    unions = (
+        {left | right for left, right in combinations(distinct[:_MAX_GROUPS], 2)} if with_unions else set()
+    )
     everyone = frozenset().union(*distinct)
     groups = sorted({*distinct[:_MAX_GROUPS], *unions, everyone}, key=lambda g: (len(g), sorted(g)))
     people = instance.problem.people

@@ -9,9 +9,14 @@ from typing import Any
 
 from migrations_tracker.scheduling.instance import NO_DEADLINE, Instance
 from migrations_tracker.scheduling.listing import Scheduler, Timetable
+from migrations_tracker.scheduling.spans import earliest_finishes, latest_times
 from migrations_tracker.scheduling.worktime import WorkTime
 
 MAX_LITERALS = 60_000
+
+
+class ExactModelError(Exception):
+    """The exact model contradicts a timetable that is known to exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,9 @@ def solve_exactly(
         model.model.minimize(level)
         status = solver.solve(model.model)
         cut = cut or time.monotonic() >= deadline
+        if status == cp_model.MODEL_INVALID or (status == cp_model.INFEASIBLE and hint is not None):
+            # The hint is a timetable of this very model: without this the fault would pass as a weak answer.
+            raise ExactModelError(f"the exact model rejects a known timetable: {solver.status_name(status)}")
         if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             best = model.read(solver)
         if best is None:
@@ -113,10 +121,12 @@ class _Model:
         self.model = cp_model.CpModel()
         size = self.instance.size
         new = self.model.new_int_var
-        self.start = [new(0, makespan, f"start{u}") for u in range(size)]
-        self.work_end = [new(0, makespan, f"work_end{u}") for u in range(size)]
-        self.finish = [new(0, makespan, f"finish{u}") for u in range(size)]
+        self.earliest, self.latest_end, latest_finish = self._spans()
+        self.start = [new(self.earliest[u], makespan, f"start{u}") for u in range(size)]
+        self.work_end = [new(0, self.latest_end[u], f"work_end{u}") for u in range(size)]
+        self.finish = [new(0, latest_finish[u], f"finish{u}") for u in range(size)]
         self.position: dict[tuple[int, int], Any] = {}
+        self.reach: dict[int, tuple[int, int]] = {}
         self.works_on: dict[tuple[int, int], Any] = {}
         self.verification = [
             new(0, makespan, f"verification{u}") if self.instance.verification[u] else self.work_end[u]
@@ -130,6 +140,15 @@ class _Model:
         self.weighted = sum(
             weight * finish for weight, finish in zip(self.instance.weight, self.finish, strict=True)
         )
+
+    def _spans(self) -> tuple[list[int], list[int], list[int]]:
+        """The earliest start, latest end of work and latest finish that the makespan leaves each unit."""
+        latest = latest_times(self.instance, self.makespan)
+        size = self.instance.size
+        if latest is None:
+            # No timetable fits; the domains stay wide and the solver finds the contradiction itself.
+            return [0] * size, [self.makespan] * size, [self.makespan] * size
+        return earliest_finishes(self.instance)[0], latest[1], latest[2]
 
     def _people(self) -> None:
         by_person: dict[int, list[Any]] = {}
@@ -161,12 +180,14 @@ class _Model:
             self.model.add(self.work_end[unit] == self.start[unit]).only_enforce_if(works)
             return None
         time_of = self.instance.people_time[person]
-        last = time_of.position(self.makespan) - effort
-        if last < 0:
+        first = time_of.position(self.earliest[unit])
+        last = time_of.position(self.latest_end[unit]) - effort
+        if last < first:
             self.model.add(works == 0)
             return None
-        position = self.model.new_int_var(0, last, f"position{unit},{person}")
+        position = self.model.new_int_var(first, last, f"position{unit},{person}")
         self.position[unit, person] = position
+        self.reach[position.index] = (first, last)
         self._clock(time_of, position, 0, self.start[unit], 0, works)
         self._clock(time_of, position, effort - 1, self.work_end[unit], 1, works)
         return self.model.new_optional_fixed_size_interval_var(
@@ -178,9 +199,13 @@ class _Model:
     ) -> None:
         """Tie `tick` to the clock time of `position + offset`, plus `extra` (1 for an end)."""
         inside = []
+        first, last = self.reach[position.index]
+        first, last = first + offset, last + offset
         for start, end, before in zip(time_of.starts, time_of.ends, time_of.cumulative, strict=True):
-            if start >= self.makespan:
+            if before > last:
                 break
+            if before + end - start <= first:
+                continue
             literal = self.model.new_bool_var("")
             low = before - offset
             domain = self.cp.Domain(low, low + end - start - 1)

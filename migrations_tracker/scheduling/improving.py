@@ -166,17 +166,13 @@ def improve(scheduler: Scheduler, start: Candidate, seed: int, budget: SearchBud
 
 
 def _cost(score: Score, weight_of_all: int) -> float:
-    return (
-        _LATENESS_COST * weight_of_all * score.lateness
-        + _MAKESPAN_COST * weight_of_all * score.objective.makespan
-        + score.objective.weighted_completion
-    )
+    late_or_long = _LATENESS_COST * score.lateness + score.objective.makespan
+    return weight_of_all * late_or_long + score.objective.weighted_completion
 
 
 _HEAT = 0.001
 _REACH = 15
 _LATENESS_COST = 10.0
-_MAKESPAN_COST = 1.0
 
 
 def repair(scheduler: Scheduler, start: Candidate, seed: int) -> Candidate:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import pairwise
 
 from migrations_tracker.scheduling import exact
-from migrations_tracker.scheduling.bounds import earliest_finishes
 from migrations_tracker.scheduling.fixing import fix
 from migrations_tracker.scheduling.instance import (
     MAX_HORIZON,
@@ -27,6 +26,7 @@ from migrations_tracker.scheduling.problem import (
     SolveOptions,
     UnitDemand,
 )
+from migrations_tracker.scheduling.spans import earliest_finishes
 
 
 def explain_lateness(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from migrations_tracker.scheduling.instance import NO_DEADLINE, Instance
+from migrations_tracker.scheduling.spans import earliest_finishes, latest_times
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +14,7 @@ class PriorityRule:
     """A named rule: the unit with the smallest key goes first."""
 
     name: str
-    key: Callable[[Instance, list[int], int], float]
+    keys: Callable[[Instance], Sequence[float]]
 
 
 def tails(instance: Instance) -> list[int]:
@@ -25,35 +26,41 @@ def tails(instance: Instance) -> list[int]:
     return tail
 
 
-def _longest_tail(instance: Instance, tail: list[int], unit: int) -> float:
-    return -tail[unit]
+def _longest_tail(instance: Instance) -> list[float]:
+    return [-tail for tail in tails(instance)]
 
 
-def _most_successors(instance: Instance, tail: list[int], unit: int) -> float:
-    seen: set[int] = set()
-    stack = list(instance.successors[unit])
-    while stack:
-        successor = stack.pop()
-        if successor not in seen:
-            seen.add(successor)
-            stack.extend(instance.successors[successor])
-    return -len(seen)
+def _latest_start(instance: Instance) -> Sequence[float]:
+    end = max(earliest_finishes(instance)[1], default=0)
+    times = latest_times(instance, end)
+    return times[0] if times is not None else _longest_tail(instance)
 
 
-def _positional_weight(instance: Instance, tail: list[int], unit: int) -> float:
-    return -(instance.effort[unit] + sum(instance.effort[s] for s in instance.successors[unit]))
+def _most_successors(instance: Instance) -> list[float]:
+    after: list[set[int]] = [set() for _ in range(instance.size)]
+    for unit in reversed(instance.topological):
+        for successor in instance.successors[unit]:
+            after[unit] |= after[successor] | {successor}
+    return [-len(found) for found in after]
 
 
-def _weighted_shortest(instance: Instance, tail: list[int], unit: int) -> float:
-    duration = instance.effort[unit] + instance.verification[unit]
-    return duration / instance.weight[unit] if instance.weight[unit] else float("inf")
+def _positional_weight(instance: Instance) -> list[float]:
+    effort = instance.effort
+    return [-(effort[u] + sum(effort[s] for s in instance.successors[u])) for u in range(instance.size)]
 
 
-def _rarest_people(instance: Instance, tail: list[int], unit: int) -> float:
-    return len(instance.eligible[unit])
+def _weighted_shortest(instance: Instance) -> list[float]:
+    durations = map(sum, zip(instance.effort, instance.verification, strict=True))
+    weighted = zip(durations, instance.weight, strict=True)
+    return [duration / weight if weight else float("inf") for duration, weight in weighted]
+
+
+def _rarest_people(instance: Instance) -> list[float]:
+    return [len(eligible) for eligible in instance.eligible]
 
 
 PRIORITY_RULES: tuple[PriorityRule, ...] = (
+    PriorityRule("latest-start", _latest_start),
     PriorityRule("longest-tail", _longest_tail),
     PriorityRule("most-successors", _most_successors),
     PriorityRule("positional-weight", _positional_weight),
@@ -63,16 +70,12 @@ PRIORITY_RULES: tuple[PriorityRule, ...] = (
 
 
 def order_by(rule: PriorityRule, instance: Instance) -> list[int]:
-    """Return the units by urgency of their date, then by the rule, then by its longest tail."""
-    tail = tails(instance)
-    due = _due(instance, tail)
-    return sorted(
-        range(instance.size),
-        key=lambda unit: (due[unit], rule.key(instance, tail, unit), -tail[unit], unit),
-    )
+    """Return the units by urgency of their date, then by the rule, then by the longest tail."""
+    tail, due, keys = tails(instance), _due(instance), rule.keys(instance)
+    return sorted(range(instance.size), key=lambda unit: (due[unit], keys[unit], -tail[unit], unit))
 
 
-def _due(instance: Instance, tail: list[int]) -> list[int]:
+def _due(instance: Instance) -> list[int]:
     """The latest start that deadlines and pins behind each unit leave, calendars aside."""
     due = [NO_DEADLINE] * instance.size
     for unit in reversed(instance.topological):

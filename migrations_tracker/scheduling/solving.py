@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 
 from migrations_tracker.scheduling import exact
-from migrations_tracker.scheduling.bounds import lower_bound
+from migrations_tracker.scheduling.bounds import lower_bound, tightened
 from migrations_tracker.scheduling.checking import conflicts_of
 from migrations_tracker.scheduling.fixing import Fixed, fix
 from migrations_tracker.scheduling.improving import Candidate, SearchBudget, first_answer, improve, repair
@@ -91,6 +91,8 @@ def _search(scheduler: Scheduler, first: Candidate, options: SolveOptions) -> Sc
             return late
         best, method = late, "exact solver"
     bound = lower_bound(scheduler.instance)
+    if options.evaluations:
+        bound = tightened(scheduler.instance, bound, max(best.finish))
     is_optimal, cut, notes = False, budget.is_cut_off, []
     makespan = max(best.finish)
     if not use_solver:
