@@ -100,7 +100,7 @@ _LEARNING = log(0.9) / log(2)
 def _effective(count: int, is_mechanical: bool) -> float:
     if not is_mechanical:
         return float(count)
-    return sum(float(number) ** _LEARNING for number in range(1, count + 1))
+    return sum(exp(_LEARNING * log(number)) for number in range(1, count + 1))
 
 
 def _kernels(unit: WorkUnit, members: Iterable[OpenItem]) -> list[str]:
