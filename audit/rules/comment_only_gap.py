@@ -114,6 +114,8 @@ class CommentOnlyGap(Rule):
             if not judgement.is_gpu_located(function):
                 by_path.setdefault(function.unit.path, []).append(function)
         for path, functions in by_path.items():
+            if not any(_reads_openly(judgement, function) for function in functions):
+                continue
             seen: set[int] = set()
             for block in blocks_of(judgement.workspace.units[path]):
                 if block.is_module_doc or _REFUSES.search(block.text):

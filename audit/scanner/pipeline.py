@@ -6,7 +6,7 @@ import gc
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 
 from audit.rules.base import Rule
@@ -56,25 +56,38 @@ def scan(
     Rules that need the assembler report themselves as not run when none is given.
     """
     started = time.monotonic()
-    report = progress or _ignore
+    # The workspace is gone when `_examine` returns: a collection behind it finds nothing to walk.
     with _without_collections():
-        reads = _read_all(source, report)
-        rust = {
-            read.file.path: read.content
-            for read in reads
-            if read.file.path.endswith(".rs") and isinstance(read.content, Content)
-        }
-        facts = _extract_all(rust, jobs, cache, report)
-        report(Progress("link", 0, 1))
-        workspace, bad_manifests = _link(reads, rust, facts)
-        resolver = Resolver(workspace)
-        texts = PtxTexts(workspace, resolver, _included(reads))
-        kernels = Kernels(texts, assembler, profile.ptx_targets)
-        judgement = Judgement(workspace, Summaries(workspace, resolver, profile), profile, kernels)
-        report(Progress("link", 1, 1))
-        report(Progress("judge", 0, len(rules)))
-        results, runs = judge(judgement, rules)
-        report(Progress("judge", len(rules), len(rules)))
+        examined = _examine(source, profile, rules, jobs, cache, assembler, progress or _ignore)
+    return replace(examined, duration_seconds=time.monotonic() - started)
+
+
+def _examine(
+    source: Source,
+    profile: Profile,
+    rules: Sequence[Rule],
+    jobs: int,
+    cache: FactsCache | None,
+    assembler: Assembler | None,
+    report: ProgressCallback,
+) -> ScanReport:
+    reads = _read_all(source, report)
+    rust = {
+        read.file.path: read.content
+        for read in reads
+        if read.file.path.endswith(".rs") and isinstance(read.content, Content)
+    }
+    facts = _extract_all(rust, jobs, cache, report)
+    report(Progress("link", 0, 1))
+    workspace, bad_manifests = _link(reads, rust, facts)
+    resolver = Resolver(workspace)
+    texts = PtxTexts(workspace, resolver, _included(reads))
+    kernels = Kernels(texts, assembler, profile.ptx_targets)
+    judgement = Judgement(workspace, Summaries(workspace, resolver, profile), profile, kernels)
+    report(Progress("link", 1, 1))
+    report(Progress("judge", 0, len(rules)))
+    results, runs = judge(judgement, rules)
+    report(Progress("judge", len(rules), len(rules)))
     return ScanReport(
         scanner_version=scanner_version(),
         profile_name=profile.name,
@@ -88,7 +101,7 @@ def scan(
         manifest=_manifest(reads, facts, workspace, bad_manifests),
         rule_runs=runs,
         results=results,
-        duration_seconds=time.monotonic() - started,
+        duration_seconds=0.0,
     )
 
 
