@@ -25,10 +25,12 @@ STATUS_LABELS = {
 CAUSE_LABELS = {Cause.PERSON: "a person", Cause.SCANNER: "the scanner", Cause.GPU: "a GPU run"}
 
 
-@pghistory.track()
+@pghistory.track(
+    pghistory.UpdateEvent("changed", row=pghistory.Old), pghistory.DeleteEvent("removed", row=pghistory.Old)
+)
 class SiteMigration(models.Model):
     """What is planned for a site. `version` goes up by one with each change, so that two people who
-    change it at the same time notice each other.
+    change it at the same time notice each other. Its history holds what it was before each change.
     """
 
     site = models.OneToOneField(FallbackSite, on_delete=models.CASCADE, related_name="migration")

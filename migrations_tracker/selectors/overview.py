@@ -12,6 +12,7 @@ from audit.models import Branch, Repository, Result, RowState, ScanFile, ScanRun
 from audit.scanner.report import FileStatus
 from audit.selectors.rules import RulePage, rule_get
 from migrations_tracker.lifecycle import Status
+from migrations_tracker.models import SiteMigration
 from migrations_tracker.models.site_migration import STATUS_LABELS
 
 LEVELS = ("error", "warning", "note")
@@ -79,17 +80,15 @@ def repository_cards() -> list[RepositoryCard]:
     ]
 
 
-def status_counts(*, branch: Branch | None = None) -> list[tuple[Status, str, int]]:
-    """Count the sites by the status of their migration, on one branch or over all default branches."""
-    states = SiteState.objects.filter(branch__name=F("branch__repository__default_branch"))
-    if branch is not None:
-        states = SiteState.objects.filter(branch=branch)
-    found = dict(
-        states.filter(site__migration__isnull=False)
-        .order_by()
-        .values_list("site__migration__status")
-        .annotate(Count("id"))
-    )
+def status_counts(*, repository: Repository | None = None) -> list[tuple[Status, str, int]]:
+    """Count the migrations by status, in one repository or in all.
+
+    Only a default branch begins migrations, so these are the sites of the default branches.
+    """
+    migrations = SiteMigration.objects.order_by()
+    if repository is not None:
+        migrations = migrations.filter(site__repository=repository)
+    found = dict(migrations.values_list("status").annotate(Count("id")))
     return [(status, STATUS_LABELS[status], found.get(status.value, 0)) for status in Status]
 
 

@@ -8,15 +8,15 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from audit.models import FallbackSite, ScanRun
 from audit.selectors.sites import site_is_open
+from audit.services.copying import ids_reserve, rows_copy
 from migrations_tracker.errors import ChangedMeanwhileError
 from migrations_tracker.lifecycle import Cause, Situation, Status, check
 from migrations_tracker.models import SiteMigration, Transition
 from migrations_tracker.services.suppressions import suppression_end, suppression_start
-
-_BATCH = 5000
 
 
 def site_migration_transition(
@@ -67,10 +67,18 @@ def site_migration_transition(
 def site_migrations_open(*, sites: Sequence[int], scan_run: ScanRun, reason: str) -> None:
     """Begin the migration of sites that a scan found; those that have one are left alone."""
     known = set(SiteMigration.objects.filter(site__in=sites).values_list("site_id", flat=True))
-    fresh = SiteMigration.objects.bulk_create(
-        (SiteMigration(site_id=site_id) for site_id in sites if site_id not in known), batch_size=_BATCH
+    fresh = [site_id for site_id in sites if site_id not in known]
+    migration_ids = ids_reserve(model=SiteMigration, count=len(fresh))
+    now = timezone.now()
+    rows_copy(
+        table=SiteMigration._meta.db_table,
+        columns=("id", "site_id", "status", "version", "created_at", "changed_at"),
+        rows=(
+            (migration_id, site_id, Status.OPEN.value, 1, now, now)
+            for migration_id, site_id in zip(migration_ids, fresh, strict=True)
+        ),
     )
-    _note_scan(fresh, Status.OPEN, scan_run, reason, is_beginning=True)
+    _note_scan([(migration_id, "") for migration_id in migration_ids], Status.OPEN, scan_run, reason)
 
 
 def site_migrations_move_by_scan(
@@ -94,32 +102,29 @@ def site_migrations_move_by_scan(
             site__in=sites, status__in=[source.value for source in sources]
         )
     )
-    _note_scan(moving, to, scan_run, reason)
+    _note_scan([(migration.pk, migration.status) for migration in moving], to, scan_run, reason)
     SiteMigration.objects.filter(pk__in=[migration.pk for migration in moving]).update(
         status=to.value, version=F("version") + 1, changed_at=Now()
     )
     return [migration.site_id for migration in moving]
 
 
-def _note_scan(
-    migrations: Sequence[SiteMigration],
-    to: Status,
-    scan_run: ScanRun,
-    reason: str,
-    *,
-    is_beginning: bool = False,
-) -> None:
-    Transition.objects.bulk_create(
-        (
-            Transition(
-                site_migration=migration,
-                from_status="" if is_beginning else migration.status,
-                to_status=to.value,
-                cause=Cause.SCANNER.value,
-                scan_run=scan_run,
-                reason=reason,
-            )
-            for migration in migrations
+def _note_scan(moves: Sequence[tuple[int, str]], to: Status, scan_run: ScanRun, reason: str) -> None:
+    """Keep a step for each migration and the status it comes from."""
+    now = timezone.now()
+    rows_copy(
+        table=Transition._meta.db_table,
+        columns=(
+            "site_migration_id",
+            "from_status",
+            "to_status",
+            "cause",
+            "scan_run_id",
+            "reason",
+            "created_at",
         ),
-        batch_size=_BATCH,
+        rows=(
+            (migration_id, source, to.value, Cause.SCANNER.value, scan_run.pk, reason, now)
+            for migration_id, source in moves
+        ),
     )

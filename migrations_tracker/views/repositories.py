@@ -89,7 +89,7 @@ def _repository_page(
         "form": form,
         "branch": branch,
         "branches": branches,
-        "statuses": overview.status_counts(branch=branch) if branch else (),
+        "statuses": overview.status_counts(repository=repository),
         "breakdown": overview.branch_breakdown(branch=branch) if branch else None,
         "scans": overview.recent_scans(repository=repository, count=30),
     }

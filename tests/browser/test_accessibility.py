@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from django.db.models.functions import Now
 from playwright.sync_api import Browser, Page
 from pytest_django.live_server_helper import LiveServer

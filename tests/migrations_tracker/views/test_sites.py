@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from django.contrib.auth.models import User
-from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
@@ -18,7 +18,7 @@ from tests.factories import ingest, make_report, make_result
 HTMX = {"HX-Request": "true"}
 
 
-def transition(client: Client, site: FallbackSite, **fields: object) -> HttpResponse:
+def transition(client: Client, site: FallbackSite, **fields: object) -> Any:
     values = {"to": "accepted", "reason": "", "version": 1, **fields}
     return client.post(reverse("site-transition", args=[site.pk]), values)
 
