@@ -8,6 +8,7 @@ from audit.rules.broken_ptx import BrokenPtx
 from audit.rules.comment_only_gap import CommentOnlyGap
 from audit.rules.deferred_kernel import DeferredKernel
 from audit.rules.disabled_gpu_test import DisabledGpuTest
+from audit.rules.dishonest_report import DishonestReport
 from audit.rules.dispatch_only_dispatch import DispatchOnlyDispatch
 from audit.rules.eprintln_degrade import EprintlnDegrade
 from audit.rules.fake_gpu_function import FakeGpuFunction
@@ -35,4 +36,5 @@ RULES: tuple[Rule, ...] = (
     CommentOnlyGap(),
     UnstructuredError(),
     BrokenPtx(),
+    DishonestReport(),
 )

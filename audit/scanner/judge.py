@@ -79,9 +79,15 @@ class Judgement:
     """What a rule may ask: the workspace, the summaries, the host paths, the profile."""
 
     def __init__(
-        self, workspace: Workspace, summaries: Summaries, profile: Profile, kernels: Kernels
+        self,
+        workspace: Workspace,
+        summaries: Summaries,
+        profile: Profile,
+        kernels: Kernels,
+        documents: Sequence[Unit] = (),
     ) -> None:
         self.workspace = workspace
+        self.documents = documents
         self.summaries = summaries
         self.profile = profile
         self.kernels = kernels
@@ -90,6 +96,17 @@ class Judgement:
     def paths(self) -> HostPaths:
         """The host paths of the workspace."""
         return HostPaths(self.summaries)
+
+    def functions_of(self, unit: Unit) -> list[Fn]:
+        """Return the functions of a file."""
+        return self._functions_by_path.get(unit.path, [])
+
+    @cached_property
+    def _functions_by_path(self) -> dict[str, list[Fn]]:
+        found: dict[str, list[Fn]] = {}
+        for function in self.workspace.functions:
+            found.setdefault(function.unit.path, []).append(function)
+        return found
 
     @cached_property
     def product_functions(self) -> tuple[Fn, ...]:

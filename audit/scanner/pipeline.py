@@ -12,7 +12,7 @@ from importlib import metadata
 from audit.rules.base import Rule
 from audit.scanner.cache import FactsCache
 from audit.scanner.extract import extract
-from audit.scanner.extract.facts import FileFacts
+from audit.scanner.extract.facts import NO_FACTS, FileFacts
 from audit.scanner.judge import Judgement, judge
 from audit.scanner.link.cargo import parse_packages
 from audit.scanner.link.resolve import Resolver
@@ -26,9 +26,11 @@ from audit.scanner.ptx.kernels import Kernels
 from audit.scanner.ptx.texts import PtxTexts
 from audit.scanner.report import CrateInfo, FileStatus, ManifestEntry, Progress, ScanReport
 from audit.scanner.source.base import Content, ReadFailure, Source, SourceFile
+from audit.scanner.source.selection import DOCUMENT_SUFFIX
 
 _BATCH_BYTES = 400_000
 _PTX_SUFFIX = ".ptx"
+
 
 ProgressCallback = Callable[[Progress], None]
 
@@ -83,7 +85,8 @@ def _examine(
     resolver = Resolver(workspace)
     texts = PtxTexts(workspace, resolver, _included(reads))
     kernels = Kernels(texts, assembler, profile.ptx_targets)
-    judgement = Judgement(workspace, Summaries(workspace, resolver, profile), profile, kernels)
+    summaries = Summaries(workspace, resolver, profile)
+    judgement = Judgement(workspace, summaries, profile, kernels, _documents(reads))
     report(Progress("link", 1, 1))
     report(Progress("judge", 0, len(rules)))
     results, runs = judge(judgement, rules)
@@ -131,7 +134,7 @@ def _without_collections() -> Iterator[None]:
 
 def _read_all(source: Source, report: ProgressCallback) -> list[_Read]:
     # What is skipped may be a folder (a submodule, a link, no permission): all below it was not seen.
-    suffixes = (".rs", "Cargo.toml", _PTX_SUFFIX)
+    suffixes = (".rs", "Cargo.toml", _PTX_SUFFIX, DOCUMENT_SUFFIX)
     entries = [entry for entry in source.entries() if entry.skip_reason or entry.path.endswith(suffixes)]
     found = [_Read(entry, ReadFailure(entry.skip_reason)) for entry in entries if entry.skip_reason]
     wanted = [entry for entry in entries if not entry.skip_reason]
@@ -236,6 +239,15 @@ def _included(reads: Sequence[_Read]) -> dict[str, str]:
         for read in reads
         if read.file.path.endswith(_PTX_SUFFIX) and isinstance(read.content, Content)
     }
+
+
+def _documents(reads: Sequence[_Read]) -> list[Unit]:
+    """Return the Markdown files of the tree: files without facts."""
+    return [
+        Unit(read.file.path, read.content.blob_id, read.content.data, NO_FACTS)
+        for read in reads
+        if read.file.path.endswith(DOCUMENT_SUFFIX) and isinstance(read.content, Content)
+    ]
 
 
 def _manifest(

@@ -216,3 +216,6 @@ class FileFacts(NamedTuple):
     strings: tuple[tuple[int, int], ...]
     comments: tuple[tuple[int, int], ...]
     errors: tuple[tuple[int, int], ...]
+
+
+NO_FACTS: Final = FileFacts(EXTRACTOR_VERSION, 0, (), (), (), (), (), (), (), (), (), ())

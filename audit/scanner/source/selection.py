@@ -13,15 +13,16 @@ MAX_FILE_BYTES = 10_000_000
 
 RUST_SUFFIX = ".rs"
 CARGO_MANIFEST = "Cargo.toml"
+DOCUMENT_SUFFIX = ".md"
 INCLUDED_SUFFIXES = frozenset({".ptx", ".wgsl", ".cu"})
 
 
 def is_wanted(path: str) -> bool:
-    """Tell whether a scan reads the file: Rust, a Cargo manifest, or kernel text that Rust can include."""
+    """Tell whether a scan reads the file: Rust, a Cargo manifest, Markdown, or kernel text to include."""
     name = PurePosixPath(path).name
     return (
         name == CARGO_MANIFEST
-        or name.endswith(RUST_SUFFIX)
+        or name.endswith((RUST_SUFFIX, DOCUMENT_SUFFIX))
         or PurePosixPath(name).suffix in INCLUDED_SUFFIXES
     )
 

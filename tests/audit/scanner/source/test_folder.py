@@ -49,10 +49,11 @@ def as_nobody() -> Iterator[None]:
 
 def test_the_files_are_listed_in_the_order_of_their_paths(crate: Path) -> None:
     write_tree(
-        crate, {"src/a.rs": LIB, "kernels/add.ptx": ".version 8.0\n", "README.md": "text", "z.wgsl": ""}
+        crate,
+        {"src/a.rs": LIB, "kernels/add.ptx": ".version 8.0\n", "README.md": "", "a.txt": "", "z.wgsl": ""},
     )
     paths = [file.path for file in open_source(crate).entries()]
-    assert paths == ["Cargo.toml", "kernels/add.ptx", "src/a.rs", "src/lib.rs", "z.wgsl"]
+    assert paths == ["Cargo.toml", "README.md", "kernels/add.ptx", "src/a.rs", "src/lib.rs", "z.wgsl"]
 
 
 def test_a_blob_id_is_the_one_git_computes(tmp_path: Path) -> None:

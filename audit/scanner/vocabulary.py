@@ -1,0 +1,154 @@
+"""The policy's vocabulary: phrases that a report about GPU work may not use.
+
+A pure function of text, for comments, documentation, changelogs and commit messages alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+
+class Phrase(NamedTuple):
+    """A phrase that the policy forbids, by its place in the text, in characters."""
+
+    start: int
+    end: int
+    form: str
+    text: str
+
+
+def _any(*words: str) -> str:
+    return f"(?:{'|'.join(words)})"
+
+
+_GPU = _any("gpus?", "cuda", "rocm", "hip", "wgpu", "metal", "mps", "vulkan", "xpu", "accelerators?")
+# A staging copy through host memory computes nothing there.
+_STAGING = _any("memory", "buffer", "cop(?:y|ies)", "staged", "staging", "mediated", "bounce", "transfer")
+_HOST = _any("cpu", rf"host(?![\s-]+{_STAGING})")
+_READY = _any(
+    "available", "availability", "present", "possible", "supported", "found", "detected", "installed"
+)
+_WRONG = _any(
+    *("errors?", "fails?", "failed", "failures?", "unavailable", "missing", "absent", "can't", "cannot"),
+    *("isn't", "not (?:available|found|present)", "no (?:gpu|cuda|device|backend|driver|adapter|kernel)"),
+)
+_IF = _any("if", "when", "whenever", "where")
+_WHEN = _any("on", "upon", "if", "when", "whenever", "after", "in case")
+_BACK = _any(r"falls?[\s-]+back", r"falling[\s-]+back", "fallback", "reverts?", "degrades?")
+_TO_HOST = rf"(?:on)?to\s+(?:an?\s+|the\s+|its\s+)?(?:\w+\s+)?{_HOST}\b"
+_BACK_TO_HOST = rf"\b{_BACK}\s+(?:\w+ly\s+)?{_TO_HOST}"
+_OTHERWISE_HOST = rf"(?:otherwise|else)\b.{{0,25}}?\b{_HOST}\b|{_HOST}\b.{{0,20}}?\b(?:otherwise|else)\b"
+_SMOOTHLY = rf"\b{_any('automatic', 'graceful', 'transparent', 'seamless')}(?:al)?(?:ly)?\b"
+_SUPPORT = _any("support", "acceleration", "execution", r"offload\w*", "backend", "kernels?")
+_BEST_EFFORT = r"best[\s-]+effort\b"
+
+
+def _compiled(form: str, *patterns: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple((form, re.compile(one, re.IGNORECASE | re.DOTALL)) for one in patterns)
+
+
+_PATTERNS = (
+    *_compiled(
+        "gpu-when-available",
+        rf"\b{_GPU}\b.{{0,40}}?\b{_IF}\b.{{0,25}}?\b{_READY}\b.{{0,25}}?"
+        rf"\b(?:{_OTHERWISE_HOST}|(?:or|and)\b.{{0,25}}?\b{_HOST}\b|{_BACK}\b.{{0,25}}?\b{_HOST}\b)",
+        rf"\b{_IF}\b.{{0,25}}?\b{_GPU}\b.{{0,20}}?\b{_READY}\b.{{0,60}}?\b(?:{_OTHERWISE_HOST})",
+    ),
+    *_compiled(
+        "falls-back-on-error",
+        rf"{_BACK_TO_HOST}[^,;()]{{0,40}}?\b{_WHEN}\b[^,;()]{{0,40}}?\b{_WRONG}\b",
+        rf"\b{_WHEN}\b[^;()]{{0,40}}?\b{_WRONG}\b[^;()]{{0,40}}?{_BACK_TO_HOST}",
+        rf"\b{_HOST}[\s-]+fallback\s+{_WHEN}\b.{{0,40}}?\b{_WRONG}\b",
+    ),
+    *_compiled(
+        "automatic-fallback",
+        rf"{_SMOOTHLY}\s+(?:\w+\s+)?{_BACK}\s+{_TO_HOST}",
+        rf"{_SMOOTHLY}\s+(?:\w+\s+)?{_HOST}[\s-]+fallback\b",
+        rf"\b{_BACK}\s+{_SMOOTHLY}\s+{_TO_HOST}",
+        rf"\b{_BACK}\s+{_TO_HOST}\s+{_SMOOTHLY}",
+    ),
+    *_compiled(
+        "best-effort-support",
+        rf"\b{_BEST_EFFORT}\s+(?:\w+\s+)?{_GPU}[\s-]+{_SUPPORT}\b",
+        rf"\b{_GPU}[\s-]+{_SUPPORT}\s+(?:is|as|on a)\s+(?:a\s+)?{_BEST_EFFORT}",
+    ),
+)
+_SUBJECT = re.compile(rf"cpu|host|{_BEST_EFFORT}", re.IGNORECASE)
+# What is denied, undone, or told of others right before the phrase's core is no claim.
+_CORE = re.compile(rf"{_BACK}|{_BEST_EFFORT}|otherwise|else\b", re.IGNORECASE)
+_DENIAL = _any(
+    *(r"\b(?:do|does|did|will|wo|must|should|may)(?:n't| not)", r"\bnever", r"\bno longer", r"\bnor"),
+    *(r"\bwithout", r"\binstead of", r"\brather than", r"\bremov\w+", r"\breplac\w+", r"\bdrop\w*"),
+    *(r"\beliminat\w+", r"\bfix\w*", r"\bforbid\w*", r"\bbanned", r"\bdisallow\w*", r"\brefus\w+"),
+    *(r"\bavoid\w*", r"\bprevent\w*", r"\bused to", r"\bwould", r"\bpreviously", r"\bformerly"),
+    *(r"\bsays?", r"\bclaim\w*"),
+)
+# `no` denies the words next to it only: "if no GPU is there we fall back" is a claim.
+_NO = r"\bno\s+(?:(?:more|such|hidden|implicit|silent|automatic|graceful|transparent|cpu|host)[\s-]+)*"
+_DENIED = re.compile(rf"(?:{_DENIAL}\W+(?:[\w'/-]+\s+){{0,4}}|{_NO})$", re.IGNORECASE)
+_END = _any("forbidden", "banned", "removed", "gone", "not allowed", "wrong", "dishonest")
+_UNDONE = re.compile(rf".{{0,40}}?\b(?:is|are|was|were)\s+(?:now\s+)?{_END}\b", re.IGNORECASE | re.DOTALL)
+_OPT_IN = re.compile(
+    r"\bopt(?:s|ed|ing)?[\s-]?in\b|\bgated\b|\bonly\b|\bbehind\b|\b(?:is|if) set\b", re.IGNORECASE
+)
+_VARIABLE = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
+_OPT_OUT = re.compile(r"\bunless\b|DISABLE|NO_|STRICT")
+_FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
+_MENTION = re.compile(
+    r"`[^`\n]+`|\"[^\"\n]{1,200}\"|\u201c[^\u201d]{1,200}\u201d|\u00ab[^\u00bb]{1,200}\u00bb"
+)
+_PARAGRAPH_END = re.compile(r"\n[ \t]*\n")
+_SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n[ \t]*\n|\n(?=[ \t]*(?:[-*+]|\d+\.|#{1,6}|\|)[ \t])")
+
+
+def forbidden_phrases(text: str) -> tuple[Phrase, ...]:
+    """Return the phrases of a text that claim GPU work and hide a fallback: one a sentence, in order.
+
+    A phrase is no claim when it is denied ("never falls back ..", "removed the .."), quoted or code, or when
+    its paragraph says that the fallback is opt-in and names the variable. Code blocks are left out.
+    """
+    if not _SUBJECT.search(text):
+        return ()
+    plain = _MENTION.sub(_blank, _FENCE.sub(_blank, text))
+    found: list[Phrase] = []
+    for start, end in _spans(plain, _SENTENCE_END):
+        phrase = _phrase_in(plain, start, end)
+        if phrase is not None and not _is_opt_in(text, phrase):
+            found.append(phrase._replace(text=" ".join(text[phrase.start : phrase.end].split())))
+    return tuple(found)
+
+
+def _phrase_in(plain: str, start: int, end: int) -> Phrase | None:
+    if not _SUBJECT.search(plain, start, end):
+        return None
+    for form, pattern in _PATTERNS:
+        for match in pattern.finditer(plain, start, end):
+            core = _CORE.search(plain, match.start(), match.end())
+            at = match.start() if core is None else core.start()
+            if not _DENIED.search(plain[start:at]) and not _UNDONE.match(plain, match.end(), end):
+                return Phrase(match.start(), match.end(), form, match[0])
+    return None
+
+
+def _is_opt_in(text: str, phrase: Phrase) -> bool:
+    """Say whether the paragraph around a phrase names the variable by which a user opts in."""
+    for start, end in _spans(text, _PARAGRAPH_END):
+        if start <= phrase.start < end:
+            around = text[start:end]
+            is_named = _OPT_IN.search(around) is not None and _VARIABLE.search(around) is not None
+            return is_named and _OPT_OUT.search(around) is None
+    return False
+
+
+def _spans(text: str, separator: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+    start = 0
+    for match in separator.finditer(text):
+        yield start, match.end()
+        start = match.end()
+    yield start, len(text)
+
+
+def _blank(match: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", match[0])

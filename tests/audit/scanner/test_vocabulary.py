@@ -1,0 +1,88 @@
+"""The policy's vocabulary: what claims GPU work and hides a fallback, and what only looks like it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.scanner.vocabulary import forbidden_phrases
+
+CLAIMS = [
+    ("It works on GPU when available, CPU otherwise.", "gpu-when-available"),
+    ("Uses CUDA if available, or the CPU.", "gpu-when-available"),
+    ("When a GPU is present it is used, otherwise the CPU.", "gpu-when-available"),
+    ("Falls back to CPU on error", "falls-back-on-error"),
+    ("falls back silently to the CPU if the kernel fails", "falls-back-on-error"),
+    ("If no GPU is found we fall back to the host.", "falls-back-on-error"),
+    ("If the kernel can't be loaded we fall back to the CPU.", "falls-back-on-error"),
+    ("A CPU fallback when the driver is missing", "falls-back-on-error"),
+    ("GPU acceleration with automatic CPU fallback", "automatic-fallback"),
+    ("gracefully falls\nback to the CPU", "automatic-fallback"),
+    ("falls back to the CPU transparently", "automatic-fallback"),
+    ("Best-effort GPU support", "best-effort-support"),
+    ("CUDA acceleration is best effort", "best-effort-support"),
+    ("Falls back to the CPU on error unless NO_GPU_FALLBACK is set, opt-in.", "falls-back-on-error"),
+]
+
+NO_CLAIMS = [
+    "Implemented X on GPU; returns `Err(GpuError::Unsupported)` when GPU not available",
+    "Implemented X on GPU; opt-in CPU fallback gated by `FERROTORCH_ENABLE_GPU_FALLBACK`, logs a warning",
+    "Removed silent CPU fallback in X; now returns an error",
+    "It never falls back to the CPU on error.",
+    "There is no automatic CPU fallback.",
+    "Returns an error rather than falling back to the CPU when the kernel fails.",
+    'Nobody writes "falls back to CPU on error" here.',
+    "Nobody writes `falls back to CPU on error` here.",
+    "An automatic CPU fallback is forbidden.",
+    "```\nfalls back to CPU on error\n```",
+    "Best effort cleanup of temporary files.",
+    "The tag falls back to the name if it is missing.",
+    "Peer copies fall back to a host-staged copy when peer access is unavailable.",
+    "Only with GPU_FALLBACK=1 set the operator\nfalls back to the CPU on error, behind a warning.",
+    "",
+]
+
+
+@pytest.mark.parametrize(("text", "form"), CLAIMS)
+def test_a_claim_is_found_with_its_form(text: str, form: str) -> None:
+    assert [phrase.form for phrase in forbidden_phrases(text)] == [form]
+
+
+@pytest.mark.parametrize("text", NO_CLAIMS)
+def test_an_honest_sentence_is_left_alone(text: str) -> None:
+    assert forbidden_phrases(text) == ()
+
+
+def test_naming_the_variable_in_another_paragraph_does_not_make_a_claim_honest() -> None:
+    text = "Falls back to CPU on error.\n\nOpt-in is by GPU_FALLBACK elsewhere."
+    assert len(forbidden_phrases(text)) == 1
+
+
+def test_every_sentence_with_a_claim_is_told_in_order() -> None:
+    text = "Best-effort GPU support. Fine.\n- falls back to CPU on error\n- automatic CPU fallback\n"
+    assert [phrase.form for phrase in forbidden_phrases(text)] == [
+        "best-effort-support",
+        "falls-back-on-error",
+        "automatic-fallback",
+    ]
+
+
+CLAIM_WORDS = [
+    "falls back",
+    "to the CPU",
+    "on error",
+    "if",
+    "available",
+    "otherwise",
+    "best-effort GPU support",
+]
+MARKS = ["never", ".", "\n", "\n\n", "`", '"', "```"]
+WORDS = st.sampled_from([*CLAIM_WORDS, *MARKS])
+
+
+@given(st.lists(WORDS).map(" ".join) | st.text())
+def test_a_phrase_lies_in_its_text_and_says_what_stands_there(text: str) -> None:
+    for phrase in forbidden_phrases(text):
+        assert 0 <= phrase.start < phrase.end <= len(text)
+        assert phrase.text == " ".join(text[phrase.start : phrase.end].split())
