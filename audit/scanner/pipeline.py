@@ -31,7 +31,6 @@ from audit.scanner.source.selection import DOCUMENT_SUFFIX
 _BATCH_BYTES = 400_000
 _PTX_SUFFIX = ".ptx"
 
-
 ProgressCallback = Callable[[Progress], None]
 
 
