@@ -13,6 +13,7 @@ from audit.rules.dispatch_only_dispatch import DispatchOnlyDispatch
 from audit.rules.eprintln_degrade import EprintlnDegrade
 from audit.rules.fake_gpu_function import FakeGpuFunction
 from audit.rules.host_readback import HostReadback
+from audit.rules.kernel_in_core import KernelInCore
 from audit.rules.missing_gpu_test import MissingGpuTest
 from audit.rules.reference_punt import ReferencePunt
 from audit.rules.shape_bypass import ShapeBypass
@@ -34,6 +35,7 @@ RULES: tuple[Rule, ...] = (
     EprintlnDegrade(),
     UngatedWarning(),
     CommentOnlyGap(),
+    KernelInCore(),
     UnstructuredError(),
     BrokenPtx(),
     DishonestReport(),
