@@ -29,10 +29,7 @@ class Place:
 
 def make_var(var: Path) -> None:
     """Create the folder for everything that a local run writes, or say why it cannot be written to."""
-    if not var.exists():
-        var.mkdir()
-        # As root the services' account has to pass through; an ordinary user keeps the folder to himself.
-        var.chmod(0o755 if os.geteuid() == 0 else 0o700)
+    var.mkdir(exist_ok=True)
     owner = var.stat().st_uid
     if owner != os.geteuid():
         name = _account_name(owner)
@@ -40,6 +37,8 @@ def make_var(var: Path) -> None:
             f"`{var}` belongs to {name}, and this is {_account_name(os.geteuid())}. "
             f"Run this as {name}, or move that folder away to begin with an empty database."
         )
+    # As root the services' account has to pass through; an ordinary user keeps the folder to himself.
+    var.chmod(0o755 if owner == 0 else 0o700)
 
 
 def choose_place(var: Path, memory: Memory, *, outside: tuple[Path, ...] = OUTSIDE) -> Place:

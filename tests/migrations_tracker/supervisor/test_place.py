@@ -30,6 +30,12 @@ def test_data_lie_in_the_project_where_that_is_possible(clone: Path) -> None:
     assert not place.is_outside(clone / "var")
 
 
+def test_only_its_owner_can_look_into_the_folder_unless_that_is_root(clone: Path) -> None:
+    (clone / "var").mkdir(mode=0o750)
+    make_var(clone / "var")
+    assert stat.S_IMODE((clone / "var").stat().st_mode) == (0o755 if os.geteuid() == 0 else 0o700)
+
+
 @only_as_root
 def test_data_of_a_closed_clone_lie_outside_and_the_clone_stays_closed(clone: Path, open_dir: Path) -> None:
     clone.chmod(0o700)
