@@ -81,6 +81,7 @@ def copy_package(package: Path, state: Path) -> Path:
                 part, unfinished / part.name, ignore=shutil.ignore_patterns("include", "__pycache__")
             )
     _open_to_all(unfinished)
+    target.parent.chmod(0o755)
     unfinished.rename(target)
     return copied
 

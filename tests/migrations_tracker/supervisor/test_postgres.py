@@ -15,11 +15,13 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from migrations_tracker.supervisor import binaries
 from migrations_tracker.supervisor.account import Account
+from migrations_tracker.supervisor.binaries import DEBIAN_POSTGRES
 from migrations_tracker.supervisor.child import is_running
 from migrations_tracker.supervisor.errors import SupervisorError
 from migrations_tracker.supervisor.ports import LOOPBACK
-from migrations_tracker.supervisor.postgres import Postgres
+from migrations_tracker.supervisor.postgres import Postgres, major_version
 
 MakePostgres = Callable[..., Postgres]
 
@@ -178,7 +180,7 @@ import signal, sys
 from pathlib import Path
 from migrations_tracker.supervisor.account import service_account
 from migrations_tracker.supervisor.binaries import postgres_binaries
-from migrations_tracker.supervisor.postgres import Postgres
+from migrations_tracker.supervisor.postgres import Postgres, major_version
 account = service_account()
 folder = Path({str(open_dir)!r})
 binaries = postgres_binaries(account, Path({str(services_dir)!r}))
@@ -191,6 +193,37 @@ server.make(); server.start(); print(server.process.pid, flush=True); signal.pau
         assert is_running(pid)
         parent.kill()
     assert ends(pid)
+
+
+@pytest.mark.parametrize(
+    ("answer", "major"),
+    [
+        ("postgres (PostgreSQL) 18.6\n", 18),
+        ("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n", 15),
+        ("postgres (PostgreSQL) 19beta1", 19),
+    ],
+)
+def test_the_version_is_read_whatever_a_distribution_adds(answer: str, major: int) -> None:
+    assert major_version(answer) == major
+
+
+def test_an_answer_without_a_version_is_an_error() -> None:
+    with pytest.raises(SupervisorError, match="names no version"):
+        major_version("segmentation fault")
+
+
+@pytest.mark.skipif(
+    not list(DEBIAN_POSTGRES.glob("*/bin/initdb")), reason="Debian's PostgreSQL is not installed"
+)
+def test_the_servers_of_the_system_serve_too(
+    make_postgres: MakePostgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(binaries, "package_folder", lambda package: None)
+    server = make_postgres()
+    assert server.binaries.is_relative_to(DEBIAN_POSTGRES)
+    server.start()
+    write_row(server)
+    assert read_row(server) == "still here"
 
 
 def ends(pid: int, patience_seconds: float = 10) -> bool:
