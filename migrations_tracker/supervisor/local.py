@@ -12,7 +12,7 @@ from migrations_tracker.supervisor.console import Console
 from migrations_tracker.supervisor.given import hide_password, wait_for_broker, wait_for_database
 from migrations_tracker.supervisor.memory import Memory
 from migrations_tracker.supervisor.place import Place, choose_place
-from migrations_tracker.supervisor.postgres import Postgres
+from migrations_tracker.supervisor.postgres import Postgres, data_version
 from migrations_tracker.supervisor.private import write_private
 from migrations_tracker.supervisor.valkey import Valkey
 
@@ -38,9 +38,10 @@ class LocalServers:
             return given
         with self.console.step("Database") as facts:
             place = self._placed()
+            folder = place.state / "postgres"
             self.postgres = Postgres(
-                folder=place.state / "postgres",
-                binaries=postgres_binaries(place.account, place.state),
+                folder=folder,
+                binaries=postgres_binaries(place.account, place.state, major=data_version(folder)),
                 account=place.account,
                 log=self.var / "log" / "postgres.log",
                 port=self.memory.port("postgres"),
@@ -84,6 +85,11 @@ class LocalServers:
         if not file.exists():
             write_private(file, secrets.token_urlsafe(50))
         return file.read_text()
+
+    @property
+    def data_folder(self) -> Path:
+        """Where what the embedded servers keep lies."""
+        return self.var if self._place is None else self._place.state
 
     def stop(self) -> None:
         """End the embedded servers, the broker first: the database keeps the truth."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import secrets
 import shutil
 import signal
@@ -15,6 +14,7 @@ from pathlib import Path
 import psycopg
 
 from migrations_tracker.supervisor.account import Account, run_as, service_environment
+from migrations_tracker.supervisor.binaries import version_of
 from migrations_tracker.supervisor.child import is_running, spawn, stop
 from migrations_tracker.supervisor.errors import SupervisorError
 from migrations_tracker.supervisor.logs import tail
@@ -32,12 +32,12 @@ PASSES_BY_WAITING = ("lock file", "shared memory", "could not bind", "could not 
 UNSAFE_BUT_FAST = ("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
 
 
-def major_version(answer: str) -> int:
-    """Read the version from what `postgres --version` answers; distributions add words of their own."""
-    found = re.search(r"\(PostgreSQL\) (\d+)", answer)
-    if found is None:
-        raise SupervisorError(f"`postgres --version` answers `{answer.strip()}`, which names no version.")
-    return int(found[1])
+def data_version(folder: Path) -> int | None:
+    """Return the major version of the server that made the cluster in a folder, if there is one."""
+    try:
+        return int((folder / "data" / "PG_VERSION").read_text())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class Postgres:
 
     def is_made(self) -> bool:
         """Tell whether the cluster exists."""
-        return (self.data / "PG_VERSION").exists()
+        return data_version(self.folder) is not None
 
     def make(self) -> None:
         """Create the cluster, unless it exists; an interrupted creation leaves nothing behind."""
@@ -122,16 +122,13 @@ class Postgres:
             "UTF8",
             "--no-instructions",
         ]
-        if self._major() >= 17:
+        if version_of(self.account, self.binaries) >= 17:
             # The server of the wheel has no ICU; its own provider sorts alike on every machine.
             return [*command, "--locale", "C", "--locale-provider", "builtin", "--builtin-locale", "C.UTF-8"]
         return [*command, "--locale", "C.UTF-8"]
 
-    def _major(self) -> int:
-        return major_version(run_as(self.account, [str(self.binaries / "postgres"), "--version"]).stdout)
-
     def _check_version(self) -> None:
-        made_by, running = int((self.data / "PG_VERSION").read_text()), self._major()
+        made_by, running = data_version(self.folder), version_of(self.account, self.binaries)
         if made_by != running:
             raise SupervisorError(
                 f"The data in `{self.data}` are of PostgreSQL {made_by}, but the server here is {running}. "

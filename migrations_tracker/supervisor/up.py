@@ -192,7 +192,7 @@ class LocalRun:
                 ("Log in as", who),
                 ("Found", scan.result()),
                 ("", f"http://{LOOPBACK}:{port}{scan.path()}"),
-                ("Stop", f"Ctrl-C; the data stay in `{self.var}`"),
+                ("Stop", f"Ctrl-C; the data stay in `{self.servers.data_folder}`"),
             ]
         )
 

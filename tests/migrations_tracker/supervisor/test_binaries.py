@@ -27,6 +27,15 @@ def wheel(name: str) -> Path:
     return folder
 
 
+def put_server(debian: Path, version: str) -> None:
+    """Put programs where Debian has them, which do nothing but say their version."""
+    folder = debian / version / "bin"
+    folder.mkdir(parents=True)
+    for program in ("initdb", "postgres"):
+        (folder / program).write_text(f"#!/bin/sh\necho 'postgres (PostgreSQL) {version}.1 (Debian)'\n")
+        (folder / program).chmod(0o755)
+
+
 def without_wheels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(binaries, "package_folder", lambda package: None)
 
@@ -82,13 +91,20 @@ def test_without_the_wheel_the_newest_server_of_the_system_is_taken(
 ) -> None:
     without_wheels(monkeypatch)
     monkeypatch.setattr(binaries, "DEBIAN_POSTGRES", open_dir)
-    for version in ("9", "15"):
-        folder = open_dir / version / "bin"
-        folder.mkdir(parents=True)
-        for program in ("initdb", "postgres"):
-            (folder / program).write_text("#!/bin/sh\nexit 0\n")
-            (folder / program).chmod(0o755)
-    assert postgres_binaries(account, open_dir) == open_dir / "15" / "bin"
+    for version in ("9", "15", "17"):
+        put_server(open_dir, version)
+    assert postgres_binaries(account, open_dir) == open_dir / "17" / "bin"
+
+
+def test_data_get_the_server_of_their_version_where_there_is_one(
+    open_dir: Path, account: Account | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_wheels(monkeypatch)
+    monkeypatch.setattr(binaries, "DEBIAN_POSTGRES", open_dir)
+    for version in ("15", "17"):
+        put_server(open_dir, version)
+    assert postgres_binaries(account, open_dir, major=15) == open_dir / "15" / "bin"
+    assert postgres_binaries(account, open_dir, major=16) == open_dir / "17" / "bin"
 
 
 def test_without_any_server_the_message_says_what_to_do(

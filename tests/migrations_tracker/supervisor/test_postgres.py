@@ -17,11 +17,11 @@ import pytest
 
 from migrations_tracker.supervisor import binaries
 from migrations_tracker.supervisor.account import Account
-from migrations_tracker.supervisor.binaries import DEBIAN_POSTGRES
+from migrations_tracker.supervisor.binaries import DEBIAN_POSTGRES, major_version
 from migrations_tracker.supervisor.child import is_running
 from migrations_tracker.supervisor.errors import SupervisorError
 from migrations_tracker.supervisor.ports import LOOPBACK
-from migrations_tracker.supervisor.postgres import Postgres, major_version
+from migrations_tracker.supervisor.postgres import Postgres
 
 MakePostgres = Callable[..., Postgres]
 
@@ -180,7 +180,7 @@ import signal, sys
 from pathlib import Path
 from migrations_tracker.supervisor.account import service_account
 from migrations_tracker.supervisor.binaries import postgres_binaries
-from migrations_tracker.supervisor.postgres import Postgres, major_version
+from migrations_tracker.supervisor.postgres import Postgres
 account = service_account()
 folder = Path({str(open_dir)!r})
 binaries = postgres_binaries(account, Path({str(services_dir)!r}))
