@@ -8,23 +8,11 @@ from dataclasses import dataclass, replace
 from audit.scanner.report import Outcome
 from migrations_tracker.scheduling.catalogue import Catalogue
 from migrations_tracker.scheduling.items import ItemKind, Need, NeedKind, OpenItem
+from migrations_tracker.scheduling.naming import PolicyNames
 from migrations_tracker.scheduling.units import Phase, UnitKind, WorkUnit, unit_key
 
 _HOST_STORAGE_RULES = frozenset({"host-readback", "fake-gpu-function", "autograd-cpu-detour"})
 _MIN_STORAGE_ITEMS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyNames:
-    """What the project calls the things that the policy asks for."""
-
-    error_enum: str = "GpuError"
-    unsupported: str = "Unsupported"
-    compile_failed: str = "PtxCompileFailed"
-    logging_crate: str = "tracing"
-    opt_in_variable: str = "FERROTORCH_ENABLE_GPU_FALLBACK"
-    gate_helper: str = "check_gpu_fallback_opt_in"
-    error_crate: str = "ferrotorch-gpu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +52,7 @@ def _missing(
         if names.gate_helper not in facts.helpers:
             yield Need(NeedKind.SHARED_HELPER, names.gate_helper, names.error_crate)
     if outcome in (Outcome.STRUCTURED_ERROR, Outcome.OPT_IN_FALLBACK):
-        variant = f"{names.error_enum}::{_variant(item, names)}"
+        variant = _variant(item, names)
         if variant not in facts.variants:
             yield Need(NeedKind.ERROR_VARIANT, variant, names.error_crate)
     writes = outcome in (Outcome.DEVICE_KERNEL, Outcome.COMPOSITE, Outcome.EXPLICIT_TRANSFER)
@@ -74,7 +62,8 @@ def _missing(
 
 def _variant(item: OpenItem, names: PolicyNames) -> str:
     # The sites that fall back because a kernel did not compile return that; all others are unsupported cases.
-    return names.compile_failed if item.rule in ("silent-fallback", "eprintln-degrade") else names.unsupported
+    is_compile_failure = item.rule in ("silent-fallback", "eprintln-degrade")
+    return names.compile_error if is_compile_failure else names.unsupported_error
 
 
 def host_storage_crates(items: Iterable[OpenItem], backend_crates: Iterable[str]) -> frozenset[str]:

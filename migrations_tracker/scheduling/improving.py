@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 
 from migrations_tracker.scheduling.listing import Scheduler, Score, Timetable
+from migrations_tracker.scheduling.problem import Schedule
 from migrations_tracker.scheduling.rules import PRIORITY_RULES, order_by
 
 
@@ -24,9 +25,12 @@ class Candidate:
     method: str
 
 
-def first_answer(scheduler: Scheduler) -> Candidate | None:
-    """Return the best of all priority rules, each in the serial and the parallel scheme."""
-    best: Candidate | None = None
+def first_answer(scheduler: Scheduler, earlier: Schedule | None = None) -> Candidate | None:
+    """Return the best of all priority rules, each in the serial and the parallel scheme.
+
+    What follows from an earlier schedule, where there is one, wins all ties.
+    """
+    best = None if earlier is None else _as_before(scheduler, earlier)
     for rule in PRIORITY_RULES:
         order = order_by(rule, scheduler.instance)
         for scheme, list_order in (("serial", order), ("parallel", parallel_order(scheduler, order))):
@@ -34,6 +38,22 @@ def first_answer(scheduler: Scheduler) -> Candidate | None:
                 best, _evaluate(scheduler, list_order, {}, f"list scheduling: {rule.name}, {scheme}")
             )
     return best
+
+
+def _as_before(scheduler: Scheduler, earlier: Schedule) -> Candidate | None:
+    problem = scheduler.instance.problem
+    places = earlier.by_unit()
+    late = 1 + max((place.start for place in earlier.placements), default=0)
+    people = {person.id: number for number, person in enumerate(problem.people)}
+    starts, choice = [], {}
+    for number, unit in enumerate(problem.units):
+        place = places.get(unit.key)
+        starts.append(late if place is None else place.start)
+        person = -1 if place is None else people.get(place.person, -1)
+        if person in scheduler.instance.eligible[number]:
+            choice[number] = person
+    order = sorted(range(len(starts)), key=lambda unit: (starts[unit], unit))
+    return _evaluate(scheduler, order, choice, "the order of the schedule before")
 
 
 def _evaluate(

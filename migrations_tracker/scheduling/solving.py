@@ -29,8 +29,14 @@ from migrations_tracker.scheduling.problem import (
 _FIRST_HORIZON = 120 * TICKS_PER_DAY
 
 
-def solve(problem: Problem, options: SolveOptions = SolveOptions()) -> Schedule | Infeasible:  # noqa: B008 -- frozen
-    """Return a schedule that obeys every rule, or the constraints that clash."""
+def solve(
+    problem: Problem, options: SolveOptions | None = None, earlier: Schedule | None = None
+) -> Schedule | Infeasible:
+    """Return a schedule that obeys every rule, or the constraints that clash.
+
+    The order and the people of an earlier schedule are among those that the search begins with.
+    """
+    options = options or SolveOptions()
     conflicts = conflicts_of(problem)
     if conflicts:
         return Infeasible(conflicts)
@@ -38,7 +44,7 @@ def solve(problem: Problem, options: SolveOptions = SolveOptions()) -> Schedule 
         return Schedule(
             (), Objective(0, 0), Bound(()), "nothing to schedule", options.seed, Objective(0, 0), True
         )
-    prepared = _prepare(problem)
+    prepared = _prepare(problem, earlier)
     if isinstance(prepared, Infeasible):
         return prepared
     scheduler, first = prepared
@@ -50,7 +56,7 @@ def list_schedule(problem: Problem) -> Schedule | Infeasible:
     return solve(problem, SolveOptions(evaluations=0, use_solver=False))
 
 
-def _prepare(problem: Problem) -> tuple[Scheduler, Candidate] | Infeasible:
+def _prepare(problem: Problem, earlier: Schedule | None) -> tuple[Scheduler, Candidate] | Infeasible:
     for horizon in _horizons(problem):
         instance = compile_instance(problem, horizon)
         fixed = fix(instance)
@@ -59,7 +65,7 @@ def _prepare(problem: Problem) -> tuple[Scheduler, Candidate] | Infeasible:
         if fixed.clashing:
             continue
         scheduler = Scheduler(instance, fixed)
-        first = first_answer(scheduler)
+        first = first_answer(scheduler, earlier)
         if first is not None:
             return scheduler, first
     return Infeasible((_no_time(instance),))

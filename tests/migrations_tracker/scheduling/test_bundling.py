@@ -9,13 +9,13 @@ from audit.scanner.report import Outcome
 from migrations_tracker.scheduling.bundling import bundle, coverage
 from migrations_tracker.scheduling.catalogue import default_catalogue
 from migrations_tracker.scheduling.deciding import (
-    PolicyNames,
     WorkspaceFacts,
     consumers,
     host_storage_crates,
     with_needs,
 )
 from migrations_tracker.scheduling.items import ItemKind, Need, NeedKind, OpenItem
+from migrations_tracker.scheduling.naming import PolicyNames
 from migrations_tracker.scheduling.units import Phase, UnitKind, UnitStatus, WorkUnit
 
 RULES = sorted(set(default_catalogue().rules) - {"capability-gap"})

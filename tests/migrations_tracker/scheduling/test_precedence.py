@@ -5,8 +5,9 @@ from dataclasses import replace
 from audit.scanner.report import Outcome
 from migrations_tracker.scheduling.bundling import bundle
 from migrations_tracker.scheduling.catalogue import default_catalogue
-from migrations_tracker.scheduling.deciding import PolicyNames, WorkspaceFacts, with_needs
+from migrations_tracker.scheduling.deciding import WorkspaceFacts, with_needs
 from migrations_tracker.scheduling.items import Direction, ItemKind, OpenItem
+from migrations_tracker.scheduling.naming import PolicyNames
 from migrations_tracker.scheduling.precedence import (
     PrecedenceGraph,
     PrecedenceReason,

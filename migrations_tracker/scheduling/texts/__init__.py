@@ -1,0 +1,1 @@
+"""The plan as text: one module per format, each a pure function of the lines."""

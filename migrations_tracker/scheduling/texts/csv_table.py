@@ -1,0 +1,50 @@
+"""The plan as CSV; a cell that a spreadsheet would run as a formula is written as text."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+
+from migrations_tracker.scheduling.texts.lines import PlanLine
+
+_HEAD = (
+    "key",
+    "title",
+    "kind",
+    "phase",
+    "category",
+    "crate",
+    "outcome",
+    "items",
+    "hours_low",
+    "hours_likely",
+    "hours_high",
+    "prerequisites",
+    "person",
+    "runner",
+    "start",
+    "finish",
+)
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def csv_table(lines: Sequence[PlanLine]) -> str:
+    """Return a header and one record per unit."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(_HEAD)
+    for line in lines:
+        unit = line.unit
+        cells = [unit.key, unit.title, unit.kind, str(int(unit.phase)), unit.category, unit.crate]
+        cells += [unit.outcome or "", str(len(unit.item_ids))]
+        cells += [f"{hours:g}" for hours in (line.hours.low, line.hours.likely, line.hours.high)]
+        cells += [" ".join(line.prerequisites), line.person, line.runner]
+        cells += [moment.isoformat() if moment else "" for moment in (line.start, line.finish)]
+        writer.writerow([neutralised(cell) for cell in cells])
+    return out.getvalue()
+
+
+def neutralised(cell: str) -> str:
+    """Return a cell that no spreadsheet takes for a formula."""
+    return f"'{cell}" if cell.lstrip(" ").startswith(_FORMULA_STARTS) else cell
