@@ -24,8 +24,8 @@ def replan(
     """Return a schedule of the new problem beside the old one.
 
     The new problem begins now: finished units are not in it, units under way are marked so with what remains
-    of them, and keep their person and their place at the head. The search begins with the order and people of the old
-    schedule.
+    of them, and keep their person and their place at the head. The search begins with the order and people
+    of the old schedule.
     """
     answer = solve(new_problem, options or SolveOptions(), old)
     if isinstance(answer, Infeasible):
