@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
 from audit.scanner.judge import Candidate, Judgement
+from audit.scanner.link.uses import Use
 from audit.scanner.report import Level
 
 
@@ -66,5 +67,5 @@ class FakeGpuFunction(Rule):
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield the host paths of functions that promise the device and never reach it."""
         for path in judgement.paths.all:
-            if path.launch is None and judgement.promises_device(path.function):
+            if path.use is Use.COMPUTED and path.launch is None and judgement.promises_device(path.function):
                 yield judgement.host_path_candidate(path, "named-gpu-host-body")

@@ -21,9 +21,11 @@ class DeviceWork:
     def is_device_call(self, function: Fn, call: Call) -> bool:
         """Say whether a call puts work on the device, by itself or through its callee."""
         profile = self._summaries.profile
-        if call.kind == CallKind.MACRO or call.name in profile.uploads or call.name in profile.downloads:
+        if call.name in profile.uploads or call.name in profile.downloads:
             return False
-        if self._summaries.is_launch(function, call) or self._calls_given_model(function, call):
+        if call.kind != CallKind.MACRO and (
+            self._summaries.is_launch(function, call) or self._calls_given_model(function, call)
+        ):
             return True
         return any(
             callee.index in self._summaries.launching
@@ -92,6 +94,10 @@ class DeviceWork:
         if self._is_kernel_code(function):
             around = frozenset(function.ancestors(read.call.region))
             beside = next((one for one in self.launches(function) if one.region in around), None)
+            if beside is None and function.facts.has_spliced_name:
+                # What a macro is given to launch stands in its invocations.
+                reason = self._summaries.launching.get(function.index)
+                beside = reason.call if reason is not None else None
             if beside is not None and beside.name not in self._summaries.profile.launch.compile_calls:
                 return beside
         root = re.match(r"[&*\s]*(?:mut\s+)?(\w+)", read.operand)

@@ -16,6 +16,7 @@ from audit.scanner.link.unit import Fn
 from audit.scanner.link.workspace import Workspace
 from audit.scanner.profile import Profile
 
+_NAME_ARGUMENT = re.compile(r"\b(\w+)\s*[,)]")
 _PATH_ARGUMENT = re.compile(r"\w::(\w+)\s*[,)]")
 
 
@@ -60,6 +61,11 @@ class CallGraph:
                         found[name].append((function, call))
                 for real in renamed.get(call.name, ()):
                     found[real].append((function, call))
+            if function.facts.has_spliced_name:
+                for call in function.unit.facts.calls:
+                    if call.name == function.facts.macro:
+                        for name in _NAME_ARGUMENT.findall(function.text(call.arguments_start, call.end)):
+                            found[name].append((function, call))
         return found
 
     @cached_property
@@ -77,9 +83,14 @@ class CallGraph:
 
     def callers(self, callee: Fn) -> Iterator[tuple[Fn, Call]]:
         """Yield the calls that may call a function."""
-        for function, call in self.calls_by_name.get(callee.name, ()):
+        for function, call in self._calls_of(callee):
             if function is not callee and callee in self.resolver.resolve(function, call):
                 yield function, call
+
+    def _calls_of(self, callee: Fn) -> Iterator[tuple[Fn, Call]]:
+        """Yield the calls by any name that a function has: a macro may define it under several."""
+        for name in (callee.name, *self.workspace.expansions.get(callee.index, ())):
+            yield from self.calls_by_name.get(name, ())
 
     def spread(
         self, found: dict[int, Reason], accepts: Callable[[Fn, Call], bool], start: Iterable[int]
@@ -88,7 +99,7 @@ class CallGraph:
         queue = deque(start)
         while queue:
             callee = self.workspace.functions[queue.popleft()]
-            for function, call in self.calls_by_name.get(callee.name, ()):
+            for function, call in self._calls_of(callee):
                 if function.index in found or callee not in self.resolver.resolve(function, call):
                     continue
                 if accepts(function, call):

@@ -125,7 +125,7 @@ class HostPaths:
         if uses[0] is uses[1] is Use.REWRAPPED or (uses[0] is Use.MEASURED) != (uses[1] is Use.MEASURED):
             return True
         launch = self._work.launch_of(function, read)
-        if launch is not None and launch.start > before.call.end:
+        if launch is not None and before.call.end < launch.start < read.call.start:
             return True
         bound = self._bound_at(function, read)
         names = self._summaries.profile.uploads
@@ -193,8 +193,13 @@ class HostPaths:
         )
 
     def _ways(self, function: Fn, read: Read) -> list[tuple[Trigger, Test | None]]:
-        # A copy happens wherever shared storage is handed out: no test sends control there.
-        return [(Trigger.NONE, None)] if read.is_copy else self._entries.of(function, read.call)
+        # A copy happens wherever shared storage is handed out, and a result is computed before it is asked
+        # where it goes: no test sends control there.
+        return (
+            [(Trigger.NONE, None)]
+            if read.is_copy or read.is_result
+            else self._entries.of(function, read.call)
+        )
 
     def is_failed_attempt(self, function: Fn, test: Test) -> bool:
         """Say whether a test holds because something on the device did not work."""

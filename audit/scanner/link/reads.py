@@ -19,7 +19,7 @@ class Read(NamedTuple):
 
     `helper` is the callee that reads for the function, None when the call is the download itself. `pardon`
     says why the read is legal, and is empty when nothing makes it so. `is_copy` tells that the read only
-    serves to copy.
+    serves to copy, `is_result` that it stands for a result computed on the host and uploaded here.
     """
 
     call: Call
@@ -27,6 +27,7 @@ class Read(NamedTuple):
     helper: Fn | None
     pardon: str
     is_copy: bool = False
+    is_result: bool = False
 
 
 class Reads:
@@ -58,6 +59,8 @@ class Reads:
             callee = self._graph.workspace.functions[queue.popleft()]
             for function, call in self._graph.callers(callee):
                 if not self._graph.is_examined(function) or not self._graph.gets_device_data(function, call):
+                    continue
+                if not function.facts.body_start <= call.start < function.facts.body_end:
                     continue
                 read = Read(
                     call, self._graph.operand(function, call), callee, self._pardons.pardon(function, call)
@@ -130,7 +133,8 @@ class Reads:
                     and self._is_host_result(function, call)
                 ):
                     operand = self._graph.operand(function, call)
-                    read = Read(call, operand, None, self._pardons.pardon_upload(function, call))
+                    pardon = self._pardons.pardon_upload(function, call)
+                    read = Read(call, operand, None, pardon, is_result=True)
                     self.found[function.index] = (read,)
 
     def _is_host_result(self, function: Fn, call: Call) -> bool:

@@ -31,7 +31,8 @@ class Resolver:
         found: dict[str, list[Fn]] = defaultdict(list)
         for function in self._workspace.functions:
             if function.owner is None:
-                found[function.name].append(function)
+                for name in (function.name, *self._workspace.expansions.get(function.index, ())):
+                    found[name].append(function)
         return found
 
     @cached_property
@@ -83,6 +84,11 @@ class Resolver:
             if len(path) > 1 and all(part.isidentifier() for part in path):
                 expanded = self.uses(function.unit).get(path[0], (path[0],))
                 found += _live(function, self._free_by_path(function.unit, (*expanded, *path[1:])))
+            elif argument.isidentifier() and not function.facts.start <= call.start < function.facts.end:
+                # An invocation at item level is given names, never values.
+                found += [
+                    one for one in self._free.get(argument, []) if one.unit.package is function.unit.package
+                ]
         return found
 
     def _resolve_plain(self, function: Fn, call: Call) -> list[Fn]:

@@ -67,10 +67,24 @@ class Uses:
         uses = [body[found.end() : found.end() + 8] for found in re.finditer(_WORD.format(name), body)]
         if uses and all(following.startswith(".len()") for following in uses):
             return Use.MEASURED
-        borrowed = re.search(rf"&(?:mut\s+)?{name}\b", body)
-        if uses and borrowed is None and all(re.match(r"\s*[,)]|\.len\(\)", following) for following in uses):
+        if (
+            uses
+            and not self._is_lent(function, read, name)
+            and all(re.match(r"\s*[,)]|\.len\(\)", following) for following in uses)
+        ):
             return Use.REWRAPPED
         return Use.COMPUTED
+
+    def _is_lent(self, function: Fn, read: Read, name: str) -> bool:
+        """Say whether data is lent to something else than an upload."""
+        start = read.call.end
+        body = function.text(start, function.facts.body_end)
+        for found in re.finditer(rf"&(?:mut\s+)?{name}\b", body):
+            offset = start + len(body[: found.start()].encode())
+            around = [call for call in function.facts.calls if call.arguments_start < offset < call.end]
+            if not around or around[-1].name not in self._summaries.profile.uploads:
+                return True
+        return False
 
     def _direct_use(self, function: Fn, read: Read) -> Use:
         """Judge data that no local is bound to: an argument of a constructor is wrapped, nothing else is."""

@@ -15,6 +15,7 @@ from audit.scanner.link.unit import Fn, Unit, base_type
 
 _PATH_ATTRIBUTE = re.compile(r'#\[\s*path\s*=\s*"([^"]+)"')
 _FIELD = re.compile(r"(?:^|[{,(\s])(?:pub(?:\([^)]*\))?\s+)?(\w+)\s*:\s*([^,{}]+)")
+_FIRST_NAME = re.compile(rb"[(\[{]\s*([A-Za-z_]\w*)\s*[,)\]}]")
 _ROOT_NAMES = ("lib.rs", "main.rs", "mod.rs")
 
 
@@ -33,6 +34,24 @@ class Workspace:
                 function = Fn(unit, facts, len(self.functions))
                 self.functions.append(function)
                 self.by_name[function.name].append(function)
+        self.expansions: dict[int, list[str]] = defaultdict(list)
+        self._expand_macros()
+
+    def _expand_macros(self) -> None:
+        """Give the functions that macros define the names that their invocations splice in."""
+        spliced: dict[str, list[Fn]] = defaultdict(list)
+        for function in self.functions:
+            if function.facts.has_spliced_name and function.facts.parameters:
+                spliced[function.facts.macro].append(function)
+        for unit in self.units.values() if spliced else ():
+            for call in unit.facts.calls:
+                first = _FIRST_NAME.match(unit.data, call.arguments_start)
+                if first is None:
+                    continue
+                name = first[1].decode()
+                for function in spliced.get(call.name, ()):
+                    self.expansions[function.index].append(name)
+                    self.by_name[name].append(function)
 
     def _assign_packages(self) -> None:
         by_folder = {package.folder: package for package in self.packages}

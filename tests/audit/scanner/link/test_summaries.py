@@ -133,3 +133,54 @@ def test_conditions_tell_the_device(condition: str, holds: bool, place: Place | 
     summaries = _summaries("fn op() {}")
     flow = summaries.flow(function_named(summaries.workspace, "op"))
     assert flow.condition_place(condition, holds) is place
+
+
+def test_a_macro_gives_its_functions_the_names_and_the_work_of_its_invocations() -> None:
+    summaries = _summaries(
+        """
+        macro_rules! runner {
+            ($name:ident, $kernel:ident) => {
+                pub fn $name(client: &Client) -> Result<()> { $kernel::launch_unchecked(client) }
+            };
+        }
+        runner!(run_add, kernel_add);
+        macro_rules! operator {
+            ($name:ident, $runner:ident) => {
+                pub fn $name(x: &Tensor<f32>) -> Result<()> { dispatch(x) }
+            };
+        }
+        operator!(add, run_add);
+        pub fn caller(client: &Client) -> Result<()> { run_add(client) }
+        """
+    )
+    names = {summaries.workspace.functions[index].name for index in summaries.launching}
+    assert names == {"runner", "operator", "caller"}
+
+
+def test_a_clone_of_shared_storage_is_a_read_only_where_the_value_was_cloned() -> None:
+    summaries = _summaries(
+        """
+        impl GpuBackend for CudaBackend {
+            fn clone_buffer(&self, h: &GpuBufferHandle) -> Result<GpuBufferHandle> {
+                let bytes = self.gpu_to_cpu(h)?;
+                self.cpu_to_gpu(&bytes, 4)
+            }
+        }
+        impl Tensor {
+            fn into_storage(self) -> Result<TensorStorage> {
+                match Arc::try_unwrap(self.inner) {
+                    Ok(inner) => Ok(inner.storage),
+                    Err(shared) => backend().clone_buffer(shared.handle()),
+                }
+            }
+        }
+        pub fn shared(x: Tensor) -> Result<Tensor> { keep(x.clone()); wrap(x.into_storage()?) }
+        pub fn owned(x: Tensor) -> Result<Tensor> { wrap(x.into_storage()?) }
+        """
+    )
+    reading = {
+        summaries.workspace.functions[index].name
+        for index, reads in summaries.reads.items()
+        if any(read.is_copy for read in reads)
+    }
+    assert reading == {"shared"}
