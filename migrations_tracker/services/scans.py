@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from celery import current_app
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -53,7 +51,11 @@ def row_wake(*, row: LeasedRow) -> None:
         return
     model = type(row)
     model._default_manager.filter(pk=row.pk).update(woken_at=Now())
-    transaction.on_commit(partial(_send, model, row.pk), robust=True)
+
+    def send() -> None:
+        _send(model, row.pk)
+
+    transaction.on_commit(send, robust=True)
 
 
 def rows_wake_lost() -> int:
