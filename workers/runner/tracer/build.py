@@ -72,8 +72,7 @@ def prepare_tracer(
     # A wheel under a home folder is closed to the user that tests run as, so CUPTI is copied beside.
     own_cupti = folder / cupti.name
     if not own_cupti.is_file() or own_cupti.stat().st_size != cupti.stat().st_size:
-        shutil.copyfile(cupti, own_cupti)
-        own_cupti.chmod(0o755)
+        _copy_whole(cupti, own_cupti)
     return Tracer(folder / LIBRARY_NAME, folder / CANARY_NAME, own_cupti, origin)
 
 
@@ -106,6 +105,15 @@ def _copy_into(folder: Path, prebuilt: Path) -> str:
             shutil.copyfile(prebuilt / name, Path(staged) / name)
         _publish(Path(staged), folder)
     return f"prebuilt from {prebuilt}"
+
+
+def _copy_whole(source: Path, target: Path) -> None:
+    """Copy a file so that another process sees all of it or none."""
+    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".copy-", delete=False) as copy:
+        with source.open("rb") as stream:
+            shutil.copyfileobj(stream, copy)
+        os.fchmod(copy.fileno(), 0o755)
+    os.replace(copy.name, target)  # noqa: PTH105 - the atomic rename is the point
 
 
 def _staged(folder: Path) -> tempfile.TemporaryDirectory[str]:
