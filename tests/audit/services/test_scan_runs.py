@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 import threading
 from collections.abc import Callable
 from datetime import timedelta
@@ -13,7 +16,7 @@ from django.db.models.functions import Now
 from pytest_django import Settings
 
 from audit.errors import LeaseLostError, RevisionUnknownError
-from audit.models import FallbackSite, Repository, Result, RowState, ScanRequest, ScanRun
+from audit.models import FallbackSite, Repository, Result, RowState, ScanRequest, ScanRun, SiteState
 from audit.scanner.errors import ScanError
 from audit.scanner.report import Progress
 from audit.services import leases, scan_requests, scan_runs, scanning
@@ -335,3 +338,55 @@ def test_an_older_commit_does_not_turn_the_branch_back(tree: Path) -> None:
     older.refresh_from_db()
     assert (older.result_count > 0, older.applies_to_branch) == (True, False)
     assert not FallbackSite.objects.filter(states__isnull=False).exists()
+
+
+def test_a_file_whose_object_is_missing_is_in_the_manifest_and_closes_nothing(tree: Path) -> None:
+    repository = repository_add(location=str(tree), actor=None)
+    assert execute(ask(repository))
+    open_before = SiteState.objects.filter(is_open=True).count()
+    commit_files(tree, {"minitorch-gpu/src/lib.rs": FALLBACK + "// edited\n", "src/other.rs": "fn f() {}\n"})
+    blob = subprocess.run(
+        ["git", "-C", str(tree), "rev-parse", "HEAD:minitorch-gpu/src/lib.rs"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+    (tree / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    scan_run = ask(repository)
+    assert execute(scan_run)
+    entry = scan_run.files.get(path="minitorch-gpu/src/lib.rs")
+    assert (entry.status, bool(entry.reason)) == ("missing", True)
+    assert SiteState.objects.filter(is_open=True).count() == open_before > 0
+
+
+def test_a_clone_without_blobs_whose_origin_is_gone_says_what_is_missing(tree: Path, tmp_path: Path) -> None:
+    subprocess.run(["git", "-C", str(tree), "config", "uploadpack.allowFilter", "true"], check=True)
+    partial = tmp_path / "partial.git"
+    subprocess.run(
+        ["git", "clone", "--quiet", "--bare", "--filter=blob:none", tree.as_uri(), str(partial)], check=True
+    )
+    shutil.rmtree(tree)
+    scan_run = ask(repository_add(location=str(partial), actor=None))
+    execute(scan_run)
+    scan_run.refresh_from_db()
+    assert set(scan_run.files.values_list("status", flat=True)) == {"missing"}
+    assert "does not hold this object" in scan_run.files.earliest("id").reason
+
+
+def test_a_file_that_is_not_utf8_is_in_the_manifest_with_the_reason(tree: Path) -> None:
+    folder = tree / "minitorch-gpu"
+    (folder / "src/latin1.rs").write_bytes(b"// caf\xe9\n")
+    scan_run = ask(repository_add(location=str(folder), actor=None))
+    assert execute(scan_run)
+    entry = scan_run.files.get(path="src/latin1.rs")
+    assert entry.status == "failed"
+    assert "UTF-8" in entry.reason
+    assert scan_run.results.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a repository to another owner")
+def test_a_repository_of_another_owner_is_scanned(tree: Path) -> None:
+    for path in [tree, *tree.rglob("*")]:
+        os.chown(path, 65534, 65534)
+    scan_run = ask(repository_add(location=str(tree), actor=None))
+    assert execute(scan_run)

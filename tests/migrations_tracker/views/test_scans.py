@@ -84,3 +84,14 @@ def test_a_failed_request_says_why_and_a_met_one_leads_to_its_scan(
     met = repository.scan_requests.create(state=RowState.SUCCEEDED, scan_run=scan_run, finished_at=Now())
     assert ada_client.get(met.get_absolute_url())["Location"] == scan_run.get_absolute_url()
     assert ada_client.get(met.get_absolute_url(), headers=HTMX)["HX-Redirect"] == scan_run.get_absolute_url()
+
+
+def test_an_overtaken_scan_points_to_the_newest_and_links_no_counts(
+    ada_client: Client, repository: Repository
+) -> None:
+    first = ingest(repository, make_report([make_result()])).scan_run
+    assert b"rule=FT001" in ada_client.get(first.get_absolute_url()).content
+    second = ingest(repository, make_report([make_result()])).scan_run
+    text = ada_client.get(first.get_absolute_url()).content.decode()
+    assert f'href="{second.get_absolute_url()}">scan #{second.pk}</a>' in text
+    assert "rule=FT001" not in text
