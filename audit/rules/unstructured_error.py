@@ -202,7 +202,7 @@ class _Errors:
 def _refusals(judgement: Judgement, flow: Flow, errors: _Errors) -> Iterator[Candidate]:
     function = flow.function
     for call in function.facts.calls:
-        if call.name != "Err":
+        if not judgement.summaries.graph.is_error(call):
             continue
         text = function.text(call.arguments_start, call.end)
         if errors.catch_all.search(text):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from audit.rules.base import Rule
-from audit.scanner.profile import DEFAULT_PROFILE, profile_names
+from audit.scanner.profile import profile_names
 
 FORMATS = ("text", "json", "sarif")
 FAIL_ON = ("any", "new", "none")
@@ -85,9 +85,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--profile",
-        metavar="FILE",
-        default=DEFAULT_PROFILE,
-        help=f"a profile file (TOML), or one of: {', '.join(profile_names())} (default: {DEFAULT_PROFILE})",
+        metavar="NAME_OR_FILE",
+        default="",
+        help=f"a profile file (TOML), or one of: {', '.join(profile_names())} "
+        "(default: the one that fits what Cargo.toml depends on)",
     )
     parser.add_argument(
         "--format", dest="output_format", choices=FORMATS, help="text (default), json or sarif"

@@ -23,7 +23,7 @@ from audit.scanner.output.style import Style, style_for
 from audit.scanner.output.text import text_lines
 from audit.scanner.output.writing import check_writable, write_file, write_stdout
 from audit.scanner.pipeline import scan
-from audit.scanner.profile import load_profile
+from audit.scanner.profile_choice import profile_for
 from audit.scanner.progress import ProgressBar
 from audit.scanner.ptx.assembler import find_assembler
 from audit.scanner.report import BaselineState, RuleRun, RuleStatus, ScanReport
@@ -56,18 +56,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run(options: Options) -> int:
     """Do what the command line asks for."""
-    profile = load_profile(options.profile)
     if options.output:
         check_writable(options.output)
     baseline = read_baseline(options.baseline) if options.baseline else None
     source = open_source(options.path, options.revision)
+    chosen = profile_for(source, options.profile)
     cached = cache_folder() if options.uses_cache else None
     is_needed = any(rule.needs_assembler for rule in options.rules)
     progress = ProgressBar(sys.stderr)
     try:
         report = scan(
             source,
-            profile=profile,
+            profile=chosen.profile,
             rules=options.rules,
             jobs=options.jobs,
             cache=DirectoryCache(cached / "facts") if cached else None,
@@ -76,7 +76,7 @@ def run(options: Options) -> int:
         )
     finally:
         progress.finish()
-    report = with_rules_left_out(report, RULES)
+    report = replace(with_rules_left_out(report, RULES), profile_reason=chosen.reason)
     comparison = compare(report, baseline) if baseline else None
     _write(options, _rendered(options, report, comparison, source))
     return RESULTS if fails(options.fail_on, report, comparison) else CLEAN

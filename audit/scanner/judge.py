@@ -125,9 +125,8 @@ class Judgement:
         )
 
     def is_gpu_located(self, function: Fn) -> bool:
-        """Say whether a function stands in a GPU crate."""
-        package = function.unit.package
-        return package is not None and self.profile.is_gpu_crate(package.name)
+        """Say whether a function stands in GPU code, by its crate or its path."""
+        return self.summaries.graph.is_gpu_located(function)
 
     def promises_device(self, function: Fn) -> bool:
         """Say whether a function is named or located as GPU code, and never reaches the device."""

@@ -5,16 +5,19 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
+from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from fnmatch import fnmatchcase
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from audit.scanner.errors import ScanError
 
 DEFAULT_PROFILE = "ferrotorch"
+# An entry of a list that stands for what the list holds in the profile that is extended.
+INHERITED = "..."
 
 
 class ProfileError(ScanError):
@@ -50,6 +53,8 @@ class TransferWords:
     host_constructors: tuple[str, ...]
     host_types: tuple[str, ...]
     host_name_patterns: tuple[str, ...]
+    device_arguments: tuple[str, ...] = ()
+    host_storage_patterns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,7 @@ class ErrorWords:
     structured: tuple[str, ...]
     stringly: tuple[str, ...]
     unsupported_texts: tuple[str, ...]
+    macros: tuple[str, ...] = ("bail",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +136,11 @@ class SetupWords:
 
 @dataclass(frozen=True)
 class Profile:
-    """A validated profile. `digest` is the SHA-256 of its text: two scans compare only under one digest."""
+    """A validated profile.
+
+    `digest` is the SHA-256 of its text and of the texts that it extends: two scans compare only under one
+    digest.
+    """
 
     name: str
     digest: str
@@ -148,6 +158,19 @@ class Profile:
     def is_gpu_crate(self, package: str) -> bool:
         """Say whether a package is a GPU crate by its name."""
         return any(fnmatchcase(package, pattern) for pattern in self.gpu.crates)
+
+    def is_gpu_file(self, package: str, path: str) -> bool:
+        """Say whether a file holds GPU code, by its package or by its path."""
+        known = self._gpu_files.get((package, path))
+        if known is None:
+            known = self._gpu_files[package, path] = self.is_gpu_crate(package) or any(
+                fnmatchcase(f"/{path}", pattern) for pattern in self.gpu.paths
+            )
+        return known
+
+    @cached_property
+    def _gpu_files(self) -> dict[tuple[str, str], bool]:
+        return {}
 
     def is_core_crate(self, package: str) -> bool:
         """Say whether a package is the crate that dispatches."""
@@ -169,7 +192,7 @@ class Profile:
         return frozenset(self.launch.calls)
 
 
-_SECTIONS: dict[str, type[Any]] = {
+PROFILE_SECTIONS: dict[str, type[Any]] = {
     "device": DeviceWords,
     "transfer": TransferWords,
     "launch": LaunchWords,
@@ -189,17 +212,8 @@ def any_pattern(patterns: tuple[str, ...]) -> re.Pattern[str]:
 
 def load_profile(source: str | Path = DEFAULT_PROFILE) -> Profile:
     """Load a profile by name, or from a file."""
-    if isinstance(source, Path) or source.endswith(".toml"):
-        path = Path(source)
-        try:
-            text = path.read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ProfileError(f"{path}: cannot read the profile: {error}") from error
-        return parse_profile(text, str(path))
-    resource = files("audit.scanner").joinpath("profiles", f"{source}.toml")
-    if not resource.is_file():
-        raise ProfileError(f"no profile is named `{source}`; there are {', '.join(profile_names())}")
-    return parse_profile(resource.read_text("utf-8"), f"{source}.toml")
+    text, origin = _text_of(source)
+    return parse_profile(text, origin)
 
 
 def profile_names() -> tuple[str, ...]:
@@ -211,47 +225,111 @@ def profile_names() -> tuple[str, ...]:
 
 def parse_profile(text: str, origin: str) -> Profile:
     """Parse and validate a profile's text; `origin` names it in error messages."""
+    layers = _layers(text, origin)
+    name = layers[0].document.get("name")
+    if not isinstance(name, str) or not name:
+        raise ProfileError(f"{origin}: `name` must be a text")
+    sections: dict[str, Any] = {
+        key: _section(section, layers, key) for key, section in PROFILE_SECTIONS.items()
+    }
+    digest = hashlib.sha256("".join(layer.text for layer in layers).encode()).hexdigest()
+    return Profile(name=name, digest=digest, ptx_targets=_merged(layers, "", "ptx_targets") or (), **sections)
+
+
+class _Layer(NamedTuple):
+    """A profile's text as it stands, without what it extends."""
+
+    origin: str
+    text: str
+    document: dict[str, Any]
+
+
+def _text_of(source: str | Path) -> tuple[str, str]:
+    if isinstance(source, Path) or source.endswith(".toml"):
+        path = Path(source)
+        try:
+            return path.read_text("utf-8"), str(path)
+        except (OSError, UnicodeDecodeError) as error:
+            raise ProfileError(f"{path}: cannot read the profile: {error}") from error
+    if source not in profile_names():
+        raise ProfileError(f"no profile is named `{source}`; there are {', '.join(profile_names())}")
+    return files("audit.scanner").joinpath("profiles", f"{source}.toml").read_text("utf-8"), f"{source}.toml"
+
+
+def _layers(text: str, origin: str) -> list[_Layer]:
+    """Return a profile and those that it extends, the nearest first."""
+    found = [_layer(text, origin)]
+    while (base := found[-1].document.get("extends")) is not None:
+        if base not in profile_names():
+            names = ", ".join(profile_names())
+            raise ProfileError(f"{found[-1].origin}: `extends` must name one of {names}")
+        if any(layer.origin == f"{base}.toml" for layer in found):
+            raise ProfileError(f"{found[-1].origin}: `extends`: `{base}` extends itself")
+        found.append(_layer(*_text_of(base)))
+    return found
+
+
+def _layer(text: str, origin: str) -> _Layer:
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ProfileError(f"{origin}: not TOML: {error}") from error
-    unknown = set(document) - set(_SECTIONS) - {"name", "ptx_targets"}
+    unknown = set(document) - set(PROFILE_SECTIONS) - {"name", "extends", "ptx_targets"}
     if unknown:
         raise ProfileError(f"{origin}: `{min(unknown)}` is no key of a profile")
-    name = document.get("name")
-    if not isinstance(name, str) or not name:
-        raise ProfileError(f"{origin}: `name` must be a text")
-    sections: dict[str, Any] = {
-        key: _section(section, document.get(key), key, origin) for key, section in _SECTIONS.items()
-    }
-    targets = _words(document.get("ptx_targets", []), "ptx_targets", origin)
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    return Profile(name=name, digest=digest, ptx_targets=targets, **sections)
+    for key, section in PROFILE_SECTIONS.items():
+        table = document.get(key, {})
+        if not isinstance(table, dict):
+            raise ProfileError(f"{origin}: `{key}` must be a table, `[{key}]`")
+        known = {entry.name for entry in fields(section)}
+        for word, value in table.items():
+            if word not in known:
+                raise ProfileError(f"{origin}: `{key}.{word}` is no key of a profile")
+            _check_words(value, f"{key}.{word}", origin)
+    _check_words(document.get("ptx_targets", []), "ptx_targets", origin)
+    return _Layer(origin, text, document)
 
 
-def _section(section: type[Any], table: object, key: str, origin: str) -> object:
-    if not isinstance(table, dict):
-        raise ProfileError(f"{origin}: the table `[{key}]` is missing")
-    known = {entry.name: entry for entry in fields(section)}
-    for word in table:
-        if word not in known:
-            raise ProfileError(f"{origin}: `{key}.{word}` is no key of a profile")
+def _section(section: type[Any], layers: Sequence[_Layer], key: str) -> object:
     values = {}
-    for word, entry in known.items():
-        if word in table:
-            values[word] = _words(table[word], f"{key}.{word}", origin)
+    for entry in fields(section):
+        words = _merged(layers, key, entry.name)
+        if words is not None:
+            values[entry.name] = words
         elif entry.default is MISSING:
-            raise ProfileError(f"{origin}: `{key}.{word}` is missing")
+            raise ProfileError(f"{layers[0].origin}: `{key}.{entry.name}` is missing")
     return section(**values)
 
 
-def _words(value: object, key: str, origin: str) -> tuple[str, ...]:
+def _merged(layers: Sequence[_Layer], key: str, word: str) -> tuple[str, ...] | None:
+    """Return a list with what it inherits, None where no layer holds it."""
+    for number, layer in enumerate(layers):
+        table = layer.document.get(key, {}) if key else layer.document
+        if word not in table:
+            continue
+        found: list[str] = []
+        for entry in table[word]:
+            if entry != INHERITED:
+                found.append(entry)
+                continue
+            inherited = _merged(layers[number + 1 :], key, word)
+            if inherited is None:
+                where = f"{key}.{word}" if key else word
+                raise ProfileError(
+                    f"{layer.origin}: `{where}`: there is nothing that `{INHERITED}` stands for"
+                )
+            found += inherited
+        return tuple(found)
+    return None
+
+
+def _check_words(value: object, key: str, origin: str) -> None:
     if not isinstance(value, list) or not all(isinstance(entry, str) and entry for entry in value):
         raise ProfileError(f"{origin}: `{key}` must be a list of texts")
-    if key.endswith("patterns"):
-        for pattern in value:
-            try:
-                re.compile(pattern)
-            except re.error as error:
-                raise ProfileError(f"{origin}: `{key}`: `{pattern}` is no pattern: {error}") from error
-    return tuple(value)
+    if not key.endswith("patterns"):
+        return
+    for pattern in value:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ProfileError(f"{origin}: `{key}`: `{pattern}` is no pattern: {error}") from error

@@ -169,7 +169,10 @@ class SourceInfo:
 
 @dataclass(frozen=True, slots=True)
 class ScanReport:
-    """Everything one scan found out. Results are sorted by path, line, column, rule."""
+    """Everything one scan found out. Results are sorted by path, line, column, rule.
+
+    `profile_reason` says why it was this profile, empty where nobody chose.
+    """
 
     scanner_version: str
     profile_name: str
@@ -181,6 +184,7 @@ class ScanReport:
     rule_runs: tuple[RuleRun, ...]
     results: tuple[Result, ...]
     duration_seconds: float
+    profile_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ def scan_run_request(
 
     A scan that failed or was cancelled is tried again; one that succeeded is not repeated.
     """
-    judge = scanning.judge_current(profile=repository.profile)
+    judge = scanning.judge_current(repository=repository, commit=commit)
     scan_run, is_new = ScanRun.objects.get_or_create(
         commit=commit,
         scanner_version=judge.scanner_version,

@@ -58,7 +58,7 @@ def scan_run_cancel(*, scan_run: ScanRun) -> bool:
 
 
 def _scan(scan_run: ScanRun, heartbeat: Heartbeat) -> ScanReport:
-    judge = scanning.judge_current(profile=scan_run.repository.profile)
+    judge = scanning.judge_current(repository=scan_run.repository, commit=scan_run.commit)
     asked = (scan_run.scanner_version, scan_run.profile_hash, scan_run.ptxas_version)
     if asked != (judge.scanner_version, judge.profile_hash, judge.ptxas_version):
         raise AuditError(

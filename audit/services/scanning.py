@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from django.conf import settings
 
 from audit.errors import AuditError
-from audit.models import Repository, ScanRun
+from audit.models import Commit, Repository, ScanRun
 from audit.rules import RULES
 from audit.scanner.cache import DirectoryCache
+from audit.scanner.errors import ScanError
 from audit.scanner.pipeline import scan, scanner_version
-from audit.scanner.profile import DEFAULT_PROFILE, load_profile
+from audit.scanner.profile import Profile, load_profile
+from audit.scanner.profile_choice import ChosenProfile, profile_for
 from audit.scanner.ptx.assembler import Assembler, find_assembler
 from audit.scanner.report import Progress, ScanReport
 from audit.scanner.source.base import Content, Source
@@ -34,9 +36,9 @@ class Judge:
     ptxas_version: str
 
 
-def judge_current(*, profile: str) -> Judge:
-    """Name the judge that this installation scans with."""
-    loaded = load_profile(profile or DEFAULT_PROFILE)
+def judge_current(*, repository: Repository, commit: Commit) -> Judge:
+    """Name the judge that this installation scans a commit with."""
+    loaded = _profile(repository, commit)
     assembler = _assembler()
     version = assembler.version if assembler is not None else ""
     return Judge(scanner_version(), loaded.name, loaded.digest, version)
@@ -44,17 +46,18 @@ def judge_current(*, profile: str) -> Judge:
 
 def commit_scan(*, scan_run: ScanRun, progress: Callable[[Progress], None]) -> ScanReport:
     """Scan the commit of a scan's row."""
-    commit = scan_run.commit
-    revision = "" if commit.is_snapshot else commit.object_id
-    return scan(
-        open_source(_place(scan_run.repository), revision),
-        profile=load_profile(scan_run.repository.profile or DEFAULT_PROFILE),
+    source = _source(scan_run.repository, scan_run.commit)
+    chosen = _chosen(scan_run.repository, source)
+    report = scan(
+        source,
+        profile=chosen.profile,
         rules=RULES,
         jobs=settings.SCAN_JOBS,
         cache=DirectoryCache(Path(settings.SCAN_CACHE_DIR)),
         assembler=_assembler(),
         progress=progress,
     )
+    return replace(report, profile_reason=chosen.reason)
 
 
 def snapshot_id(*, folder: Path) -> str:
@@ -77,6 +80,24 @@ def snapshot_check(*, scan_run: ScanRun) -> None:
 
 def _assembler() -> Assembler | None:
     return find_assembler(cache=Path(settings.SCAN_CACHE_DIR), jobs=settings.SCAN_JOBS)
+
+
+def _profile(repository: Repository, commit: Commit) -> Profile:
+    if repository.profile:
+        return load_profile(repository.profile)
+    try:
+        return _chosen(repository, _source(repository, commit)).profile
+    except ScanError:
+        # A tree that can't be read fails its scan, which says why; whoever asks for it needs a judge first.
+        return load_profile()
+
+
+def _source(repository: Repository, commit: Commit) -> Source:
+    return open_source(_place(repository), "" if commit.is_snapshot else commit.object_id)
+
+
+def _chosen(repository: Repository, source: Source) -> ChosenProfile:
+    return profile_for(source, repository.profile)
 
 
 def _place(repository: Repository) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from posixpath import dirname, normpath
@@ -22,7 +22,8 @@ class Package:
     """A Cargo package. `folder` is relative to the root, empty for the root itself.
 
     `features` maps each declared feature to what it enables, optional dependencies' implicit ones included;
-    `targets` maps the root file of a target (relative to the tree) to its kind.
+    `targets` maps the root file of a target (relative to the tree) to its kind. `requirements` are the real
+    names of what is needed outside of tests and build scripts, whatever a dependency is renamed to.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Package:
     features: Mapping[str, tuple[str, ...]]
     dependencies: frozenset[str]
     targets: Mapping[str, str]
+    requirements: frozenset[str] = frozenset()
 
     @property
     def crate_name(self) -> str:
@@ -74,8 +76,9 @@ def parse_packages(manifests: Mapping[str, bytes]) -> tuple[tuple[Package, ...],
         for folder, document in documents.items()
         if isinstance(document.get("workspace"), dict)
     }
+    renamed = _renamed_in_workspaces(workspaces.values())
     packages = [
-        _package(folder, document, _is_member(folder, workspaces))
+        _package(folder, document, _is_member(folder, workspaces), renamed)
         for folder, document in sorted(documents.items())
         if isinstance(document.get("package"), dict)
     ]
@@ -106,7 +109,38 @@ def _strings(value: object) -> list[str]:
     return [entry for entry in value if isinstance(entry, str)] if isinstance(value, list) else []
 
 
-def _package(folder: str, document: Mapping[str, Any], is_member: bool) -> Package:
+def _renamed_in_workspaces(workspaces: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the real names of the dependencies that a workspace renames for its members."""
+    found: dict[str, str] = {}
+    for workspace in workspaces:
+        found.update(_renamed(workspace.get("dependencies")))
+    return found
+
+
+def _renamed(table: object) -> dict[str, str]:
+    return {
+        alias: requirement["package"]
+        for alias, requirement in (table.items() if isinstance(table, dict) else ())
+        if isinstance(requirement, dict) and isinstance(requirement.get("package"), str)
+    }
+
+
+def _requirements(document: Mapping[str, Any], renamed: Mapping[str, str]) -> frozenset[str]:
+    platforms = document.get("target")
+    holders = [document, *(platforms.values() if isinstance(platforms, dict) else ())]
+    tables = [holder.get("dependencies") for holder in holders if isinstance(holder, dict)]
+    found: set[str] = set()
+    for table in tables:
+        own = _renamed(table)
+        for alias, requirement in table.items() if isinstance(table, dict) else ():
+            is_inherited = isinstance(requirement, dict) and requirement.get("workspace") is True
+            found.add(own.get(alias) or (renamed.get(alias, alias) if is_inherited else alias))
+    return frozenset(found)
+
+
+def _package(
+    folder: str, document: Mapping[str, Any], is_member: bool, renamed: Mapping[str, str]
+) -> Package:
     name = document["package"].get("name")
     optional: set[str] = set()
     dependencies: set[str] = set()
@@ -131,6 +165,7 @@ def _package(folder: str, document: Mapping[str, Any], is_member: bool) -> Packa
         features=features,
         dependencies=frozenset(dependencies),
         targets=_targets(folder, document),
+        requirements=_requirements(document, renamed),
     )
 
 

@@ -68,8 +68,7 @@ class DeviceWork:
         )
 
     def _is_kernel_code(self, function: Fn) -> bool:
-        package = function.unit.package
-        return package is not None and self._summaries.profile.is_gpu_crate(package.name)
+        return self._summaries.graph.is_gpu_located(function)
 
     def has_path(self, function: Fn, read: Call, around: frozenset[int]) -> bool:
         """Say whether device work stands in a branch that excludes the read."""

@@ -164,7 +164,8 @@ class Entries:
     def _refuses(self, function: Fn, test: Test) -> bool:
         """Say whether the branch that was left behind returns an error: then the test only validates."""
         return not test.encloses and any(
-            call.region == test.region and call.name == "Err" for call in function.facts.calls
+            call.region == test.region and self._summaries.graph.is_error(call)
+            for call in function.facts.calls
         )
 
     def _is_device_limit(self, flow: Flow, test: Test) -> bool:

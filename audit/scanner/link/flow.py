@@ -258,6 +258,13 @@ class DeviceTests:
         self._host_variant = any_pattern(tuple(rf"\b{re.escape(name)}\b" for name in words.host_variants))
         short = tuple(rf"\b{re.escape(name.rpartition('::')[2])}\b" for name in words.variants)
         self._short_variant = any_pattern(short)
+        self._short_host_variant = any_pattern(
+            tuple(rf"\b{re.escape(name.rpartition('::')[2])}\b" for name in words.host_variants)
+        )
+
+    def names_host(self, text: str) -> bool:
+        """Say whether a text names a host device."""
+        return bool(self._host_variant.search(text))
 
     def mentions_device(self, text: str) -> bool:
         """Say whether a text asks for the device anywhere."""
@@ -279,7 +286,7 @@ class DeviceTests:
             "device" in subject and bool(self._short_variant.search(bare))
         )
         host = bool(self._host_variant.search(bare)) or (
-            "device" in subject and re.search(r"\bCpu\b", bare) is not None
+            "device" in subject and bool(self._short_host_variant.search(bare))
         )
         if device == host:
             place = self.atom_place(subject, True) if bare in ("true", "false") else None

@@ -44,7 +44,7 @@ class Gates:
                     calls = function.facts.calls
                     self.found[function.index] = Gate(
                         warns=any(one.kind == CallKind.MACRO and one.name in warnings for one in calls),
-                        refuses=any(one.name == "Err" for one in calls),
+                        refuses=any(self._graph.is_error(one) for one in calls),
                     )
 
     def gate_of(self, function: Fn, call: Call) -> Gate | None:

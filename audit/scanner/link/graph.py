@@ -38,6 +38,7 @@ class CallGraph:
         self.operands = Operands(profile, workspace)
         self.transfers = frozenset(profile.transfer.transfer_apis) | profile.uploads | profile.downloads
         self._features = frozenset(profile.gpu.features)
+        self._error_macros = frozenset(profile.errors.macros)
         self._flows: dict[int, Flow] = {}
         self._device_off: dict[int, bool] = {}
 
@@ -114,6 +115,23 @@ class CallGraph:
                 cfg.excludes("feature", self._features) for cfg in function.cfgs
             )
         return known
+
+    def is_error(self, call: Call) -> bool:
+        """Say whether a call makes the function's answer an error: `Err(..)`, or a macro that returns one."""
+        return call.name == "Err" or (call.kind == CallKind.MACRO and call.name in self._error_macros)
+
+    def is_gpu_located(self, function: Fn) -> bool:
+        """Say whether a function stands in GPU code, by its crate or its path."""
+        package = function.unit.package
+        return self.profile.is_gpu_file(package.name if package is not None else "", function.unit.path)
+
+    def moves_to_host(self, function: Fn, call: Call) -> bool:
+        """Say whether a transfer is told to go to the host."""
+        flow = self.flow(function)
+        return any(
+            self.tests.names_host(flow.value_of(argument.lstrip("& ")) or argument)
+            for argument in self.resolver.arguments(function, call)
+        )
 
     def is_kernel(self, function: Fn) -> bool:
         """Say whether the body of a function is device code."""

@@ -10,9 +10,8 @@ from audit.scanner.link.workspace import Workspace
 from audit.scanner.profile import Profile, any_pattern
 
 _ROOT = re.compile(r"^([A-Za-z_][\w]*(?:\s*::\s*(?:<[^>]*>|\w+))*)\s*(.?)", re.DOTALL)
-_WRAPPERS = re.compile(r"\b(?:Result|Option|FerrotorchResult|GpuResult|Arc|Box)\b")
+_WRAPPERS = re.compile(r"\b(?:\w*Result|Option|Arc|Box)\b")
 _CALLABLE = re.compile(r"\b(?:Fn|FnMut|FnOnce|fn)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
-_HOST_STORAGE = re.compile(r"\bStorage::cpu\s*\(|\w*Storage::cpu\s*\(")
 _DEPTH = 5
 
 
@@ -27,6 +26,7 @@ class Operands:
         self._device_types = frozenset(profile.device.tensor_types + profile.device.buffer_types)
         self._buffer_types = frozenset(profile.device.buffer_types)
         self._status = any_pattern(transfer.status_patterns)
+        self._host_storage = any_pattern(transfer.host_storage_patterns)
         self._downloaded = any_pattern(
             tuple(rf"\b{re.escape(name)}\s*(?:::<[^>]*>)?\s*\(" for name in sorted(profile.downloads))
         )
@@ -65,7 +65,7 @@ class Operands:
         if self._uploaded.search(text):
             return True
         name = re.sub(r"::\s*<[^>]*>", "", path).rpartition("::")[2].strip()
-        return name not in self._constructors and not _HOST_STORAGE.search(text)
+        return name not in self._constructors and not self._host_storage.search(text)
 
     def type_may_be_on_device(self, type_: str) -> bool:
         """Say whether a value of a type may be device data. Slices and host containers never are."""
@@ -114,7 +114,7 @@ class Operands:
 
     def makes_host_storage(self, text: str) -> bool:
         """Say whether a text builds a tensor's storage from host data."""
-        return bool(_HOST_STORAGE.search(text))
+        return bool(self._host_storage.search(text))
 
     def takes_callable(self, function: Fn) -> bool:
         """Say whether a parameter is a function of host values, directly or through a bound.

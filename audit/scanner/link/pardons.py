@@ -145,8 +145,8 @@ class Pardons:
                 continue
             condition = function.text(region.condition_start, region.condition_end)
             if flow.condition_place(condition, False) is Place.HOST and flow.returns(index):
-                text = function.region_text(region)
-                if "Err(" in text and not any(
+                inside = [one for one in function.facts.calls if region.start <= one.start < region.end]
+                if any(map(self._graph.is_error, inside)) and not any(
                     self._launches.is_launch(function, one)
                     for one in function.facts.calls
                     if one.region == index

@@ -218,6 +218,5 @@ class HostPaths:
         words = self._summaries.profile.autograd
         if function.name in words.methods and function.trait in words.traits:
             return True
-        package = function.unit.package
-        is_kernel_code = package is not None and self._summaries.profile.is_gpu_crate(package.name)
+        is_kernel_code = self._summaries.graph.is_gpu_located(function)
         return not is_kernel_code and bool(self._backward_name.search(function.name))

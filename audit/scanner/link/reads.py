@@ -44,7 +44,7 @@ class Reads:
     def _find(self) -> None:
         pending: dict[int, list[Read]] = defaultdict(list)
         downloads = self._graph.profile.downloads
-        for name in sorted(downloads):
+        for name in sorted(downloads | frozenset(self._graph.profile.transfer.device_arguments)):
             for function, call in self._graph.calls_by_name.get(name, ()):
                 if call.name == name and self._graph.is_examined(function):
                     read = self._download(function, call)
@@ -161,7 +161,10 @@ class Reads:
         if call.kind not in (CallKind.METHOD, CallKind.PLAIN, CallKind.PATH):
             return None
         words = self._graph.profile.transfer
-        if call.name not in (words.download_methods if is_method else words.download_functions):
+        if call.name in words.device_arguments:
+            if not self._graph.moves_to_host(function, call):
+                return None
+        elif call.name not in (words.download_methods if is_method else words.download_functions):
             return None
         operand = self._graph.operand(function, call)
         if (
@@ -193,10 +196,7 @@ class Reads:
         return self.is_host_helper(function) and (
             self._graph.operands.takes_callable(function)
             or self._pardons.returns_host_data(function)
-            or (
-                function.unit.package is not None
-                and self._graph.profile.is_gpu_crate(function.unit.package.name)
-            )
+            or self._graph.is_gpu_located(function)
         )
 
 

@@ -30,7 +30,7 @@ class Rejections:
 
     def _own_rejection(self, function: Fn) -> Reason | None:
         for call in function.facts.calls:
-            if call.name == "Err" and self._refuses_here(function, call):
+            if self._graph.is_error(call) and self._refuses_here(function, call):
                 return Reason(call, None)
             if (
                 call.name in self._refusing
@@ -76,7 +76,7 @@ class Rejections:
         """Say whether another arm of the match takes device data and does not refuse it."""
         flow = self._graph.flow(function)
         group = function.facts.regions[arm].group_start
-        refusing = {call.region for call in function.facts.calls if call.name == "Err"}
+        refusing = {call.region for call in function.facts.calls if self._graph.is_error(call)}
         return any(
             region.kind == RegionKind.ARM
             and region.group_start == group

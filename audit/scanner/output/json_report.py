@@ -22,7 +22,11 @@ def json_document(report: ScanReport, rules: Sequence[Rule], comparison: Compari
         "format": FORMAT,
         "version": VERSION,
         "tool": {"name": TOOL_NAME, "version": report.scanner_version},
-        "profile": {"name": report.profile_name, "sha256": report.profile_hash},
+        "profile": {
+            "name": report.profile_name,
+            "sha256": report.profile_hash,
+            "reason": report.profile_reason or None,
+        },
         "ptxas_version": report.ptxas_version or None,
         "duration_seconds": round(report.duration_seconds, 3),
         "source": _source(report.source),

@@ -50,6 +50,7 @@ def sarif_log(report: ScanReport, rules: Sequence[Rule], comparison: Comparison 
         "properties": {
             "profileName": report.profile_name,
             "profileHash": report.profile_hash,
+            "profileReason": report.profile_reason,
             "ptxasVersion": report.ptxas_version,
         },
     }

@@ -47,7 +47,9 @@ def _scanned(report: ScanReport) -> Iterator[str]:
     yield f"  {where}"
     files = f"{plural(looked_at, 'Rust file')} ({plural(lines, 'line')})"
     crates = plural(len(report.crates), "crate")
-    yield f"  {files} in {crates}, profile {report.profile_name}, {report.duration_seconds:.1f} s"
+    yield f"  {files} in {crates}, {report.duration_seconds:.1f} s"
+    why = f" ({visible(report.profile_reason)})" if report.profile_reason else ""
+    yield f"  profile {report.profile_name}{why}"
 
 
 def _table(report: ScanReport, rules: Sequence[Rule], style: Style) -> Iterator[str]:

@@ -22,6 +22,14 @@ def test_every_profile_loads(name: str) -> None:
         ("name = ", "mine.toml: not TOML"),
         (TEXT.replace('name = "ferrotorch"', ""), "mine.toml: `name` must be a text"),
         (TEXT.replace("[gate]", "[gates]"), "mine.toml: `gates` is no key"),
+        ('name = "mine"\n', "mine.toml: `device.predicates` is missing"),
+        ('name = "mine"\ndevice = 3\n', "mine.toml: `device` must be a table"),
+        ('name = "mine"\nextends = "nothing"\n', "mine.toml: `extends` must name one of burn, "),
+        ('name = "mine"\nextends = ["candle"]\n', "mine.toml: `extends` must name one of burn, "),
+        (
+            TEXT.replace("functions = []", 'functions = ["..."]'),
+            "mine.toml: `gate.functions`: there is nothing",
+        ),
         (TEXT.replace("compile_calls", "compiles"), "mine.toml: `launch.compiles` is no key"),
         (
             TEXT.replace('optimizer_traits = ["Optimizer"]', ""),
@@ -44,3 +52,27 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
 
 def test_two_texts_have_two_digests() -> None:
     assert parse_profile(TEXT, "a").digest != parse_profile(TEXT + "\n# more\n", "a").digest
+
+
+def test_a_list_that_is_given_replaces_the_one_of_the_extended_profile() -> None:
+    base = load_profile("cudarc")
+    mine = parse_profile(
+        'name = "mine"\nextends = "cudarc"\n[transfer]\ndownload_methods = ["fetch"]\n', "mine.toml"
+    )
+    assert mine.transfer.download_methods == ("fetch",)
+    assert mine.transfer.upload_methods == base.transfer.upload_methods
+    assert mine.launch == base.launch
+
+
+def test_dots_stand_for_what_the_extended_profile_has() -> None:
+    base = load_profile("cudarc")
+    mine = parse_profile(
+        'name = "mine"\nextends = "cudarc"\n[transfer]\ndownload_methods = ["fetch", "..."]\n', "mine.toml"
+    )
+    assert mine.transfer.download_methods == ("fetch", *base.transfer.download_methods)
+
+
+def test_the_digest_covers_what_is_extended() -> None:
+    text = '\nname = "mine"\n'
+    over = {name: parse_profile(f'extends = "{name}"{text}', "mine.toml").digest for name in profile_names()}
+    assert len(set(over.values())) == len(over)

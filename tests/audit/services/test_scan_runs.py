@@ -89,7 +89,7 @@ def execute(scan_run: ScanRun) -> bool:
 def answer_with(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
     """Let the scanner answer what `act` gives."""
     judge = scanning.Judge("1.0", "ferrotorch", "0" * 64, "")
-    monkeypatch.setattr(scanning, "judge_current", lambda *, profile: judge)
+    monkeypatch.setattr(scanning, "judge_current", lambda *, repository, commit: judge)
     monkeypatch.setattr(scanning, "snapshot_check", lambda *, scan_run: None)
     monkeypatch.setattr(scanning, "commit_scan", lambda *, scan_run, progress: act())
 
