@@ -5,6 +5,7 @@ from __future__ import annotations
 from audit.rules.autograd_cpu_detour import AutogradCpuDetour
 from audit.rules.base import Rule
 from audit.rules.broken_ptx import BrokenPtx
+from audit.rules.cfg_gated_stub import CfgGatedStub
 from audit.rules.comment_only_gap import CommentOnlyGap
 from audit.rules.deferred_kernel import DeferredKernel
 from audit.rules.disabled_gpu_test import DisabledGpuTest
@@ -25,6 +26,7 @@ RULES: tuple[Rule, ...] = (
     SilentFallback(),
     FakeGpuFunction(),
     DeferredKernel(),
+    CfgGatedStub(),
     ReferencePunt(),
     DispatchOnlyDispatch(),
     AutogradCpuDetour(),

@@ -21,6 +21,7 @@ from audit.scanner.suppression import suppressions_for
 
 # Of two rules that see the same cause, the first one here reports it.
 PRECEDENCE = (
+    "cfg-gated-stub",
     "fake-gpu-function",
     "autograd-cpu-detour",
     "dispatch-only-dispatch",

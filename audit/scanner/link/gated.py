@@ -1,0 +1,121 @@
+"""Parts of a function that a cfg predicate gates: the whole of it, blocks, statements."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from audit.scanner.extract.facts import RegionKind
+from audit.scanner.link.cfg import Cfg, cfgs_of, parse_cfg
+from audit.scanner.link.unit import Fn, Unit
+
+_ATTRIBUTE = re.compile(rb"#\[\s*cfg\s*\(")
+_CFG_MACRO = re.compile(r"^\s*cfg!\s*\((.*)\)\s*$", re.DOTALL)
+_SPACE = re.compile(rb"\s*")
+_OPENING = {ord("("): 1, ord("["): 1, ord("{"): 1, ord(")"): -1, ord("]"): -1, ord("}"): -1}
+
+
+class Gated(NamedTuple):
+    """A part of a function behind a cfg predicate; `start:end` is what stands inside its braces."""
+
+    cfg: Cfg
+    start: int
+    end: int
+    is_whole: bool
+
+
+def gated_parts(function: Fn) -> Iterator[Gated]:
+    """Yield the parts of a function that a cfg gates: by attribute on the item, a block or a statement.
+
+    Attributes of the modules and impls around it count as the item's, those of its file do not: they gate a
+    crate or module as a whole. `if cfg!(..)` gates its block.
+    """
+    facts = function.facts
+    if not facts.body_end:
+        return
+    attributes = [*facts.attributes, *(one for scope in function.scopes for one in scope.attributes)]
+    for cfg in cfgs_of(attributes):
+        yield Gated(cfg, facts.body_start + 1, facts.body_end - 1, True)
+    yield from _by_attribute(function)
+    for region in facts.regions:
+        if region.kind == RegionKind.THEN:
+            macro = _CFG_MACRO.match(function.text(region.condition_start, region.condition_end))
+            asked = parse_cfg(f"#[cfg({macro[1]})]") if macro is not None else None
+            if asked is not None:
+                yield Gated(asked, region.start + 1, region.end - 1, False)
+
+
+def first_token(unit: Unit, start: int, end: int) -> int:
+    """Return where the first token of a span stands, or its start when there is only white space."""
+    position = start
+    while position < end:
+        blank = _SPACE.match(unit.data, position)
+        position = blank.end() if blank is not None else position
+        comment = next((one for one in unit.facts.comments if one[0] == position), None)
+        if comment is None:
+            return min(position, end)
+        position = comment[1]
+    return start
+
+
+def code_of(unit: Unit, start: int, end: int) -> str:
+    """Return the text of a span without comments, with single spaces."""
+    parts = []
+    position = start
+    for first, last in unit.facts.comments:
+        if first >= start and last <= end:
+            parts.append(unit.text(position, first))
+            position = last
+    parts.append(unit.text(position, end))
+    return " ".join(" ".join(parts).split())
+
+
+def _by_attribute(function: Fn) -> Iterator[Gated]:
+    unit, facts = function.unit, function.facts
+    for match in _ATTRIBUTE.finditer(unit.data, facts.body_start, facts.body_end):
+        close = _closing(unit, match.end(), facts.body_end, 1)
+        after = unit.data.find(b"]", close, facts.body_end)
+        cfg = parse_cfg(unit.text(match.start(), after + 1)) if after > 0 else None
+        if cfg is None or _is_comment(unit, match.start()):
+            continue
+        start = first_token(unit, after + 1, facts.body_end)
+        if unit.data[start : start + 1] == b"{":
+            yield Gated(cfg, start + 1, _closing(unit, start + 1, facts.body_end, 1), False)
+        elif unit.data[start : start + 1] != b"#":
+            yield Gated(cfg, start, _statement_end(unit, start, facts.body_end), False)
+
+
+def _is_comment(unit: Unit, offset: int) -> bool:
+    index = bisect_right(unit.facts.comments, (offset, len(unit.data))) - 1
+    return index >= 0 and offset < unit.facts.comments[index][1]
+
+
+def _closing(unit: Unit, start: int, end: int, depth: int) -> int:
+    """Return where the bracket closes that is open at the start; brackets in texts don't count."""
+    for position, byte in _code_bytes(unit, start, end):
+        depth += _OPENING.get(byte, 0)
+        if depth == 0:
+            return position
+    return end
+
+
+def _statement_end(unit: Unit, start: int, end: int) -> int:
+    depth = 0
+    for position, byte in _code_bytes(unit, start, end):
+        depth += _OPENING.get(byte, 0)
+        if depth < 0 or (depth == 0 and byte in b",;"):
+            return position
+    return end
+
+
+def _code_bytes(unit: Unit, start: int, end: int) -> Iterator[tuple[int, int]]:
+    skipped = sorted(
+        span for span in (*unit.facts.strings, *unit.facts.comments) if start <= span[0] and span[1] <= end
+    )
+    position = start
+    for first, last in (*skipped, (end, end)):
+        for index in range(position, first):
+            yield index, unit.data[index]
+        position = max(position, last)
