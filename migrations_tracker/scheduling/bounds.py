@@ -139,6 +139,7 @@ def _energy(units: Sequence[tuple[int, int, int]], resources: Sequence[tuple[Wor
 
     `units` holds earliest start, effort and the ticks that must follow the work.
     """
+    work_time = _Together(resources)
     best = 0
     for tail in _thresholds({unit[2] for unit in units}):
         late = sorted((unit for unit in units if unit[2] >= tail), reverse=True)
@@ -147,9 +148,39 @@ def _energy(units: Sequence[tuple[int, int, int]], resources: Sequence[tuple[Wor
         for index, (head, work, _) in enumerate(late):
             effort += work
             is_last = index + 1 == len(late) or late[index + 1][0] != head
-            if is_last and head in heads:
-                best = max(best, _time_for(resources, head, effort) + tail)
+            if is_last and head in heads and not work_time.is_done(head, best - tail, effort):
+                best = max(best, work_time.end(head, effort) + tail)
     return best
+
+
+class _Together:
+    """The working time of several resources taken together."""
+
+    def __init__(self, resources: Sequence[tuple[WorkTime, int]]) -> None:
+        self._resources = resources
+        self._last = max((time.ends[-1] for time, _ in resources if time.ends), default=0)
+        self._known: dict[int, int] = {}
+
+    def until(self, tick: int) -> int:
+        """How much all have worked before a tick."""
+        if tick not in self._known:
+            self._known[tick] = sum(capacity * time.position(tick) for time, capacity in self._resources)
+        return self._known[tick]
+
+    def is_done(self, head: int, tick: int, effort: int) -> bool:
+        """Whether so much work can be done between two ticks."""
+        return tick > head and self.until(tick) - self.until(head) >= effort
+
+    def end(self, head: int, effort: int) -> int:
+        """The first tick by which so much has been worked since `head`, or the end of all calendars."""
+        low, high = head, max(head, self._last)
+        while low < high:
+            middle = (low + high) // 2
+            if self.is_done(head, middle, effort):
+                high = middle
+            else:
+                low = middle + 1
+        return low
 
 
 def _thresholds(values: set[int]) -> list[int]:
@@ -158,25 +189,6 @@ def _thresholds(values: set[int]) -> list[int]:
         return ordered
     step = len(ordered) / _MAX_THRESHOLDS
     return [ordered[int(index * step)] for index in range(_MAX_THRESHOLDS)]
-
-
-def _time_for(resources: Sequence[tuple[WorkTime, int]], head: int, effort: int) -> int:
-    """The first tick by which the resources together have worked so much since `head`."""
-    before = [(time, capacity, time.position(head)) for time, capacity in resources]
-
-    def done(tick: int) -> int:
-        return sum(capacity * (time.position(tick) - at) for time, capacity, at in before)
-
-    low, high = head, max(time.ends[-1] for time, _ in resources if time.ends)
-    if done(high) < effort:
-        return high
-    while low < high:
-        middle = (low + high) // 2
-        if done(middle) >= effort:
-            high = middle
-        else:
-            low = middle + 1
-    return low
 
 
 def _runner_parts(instance: Instance, finish: Sequence[int], after_work: Sequence[int]) -> list[BoundPart]:
