@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -47,6 +48,16 @@ class Console:
         with suppress(OSError, ValueError):
             self._stream.write(text + "\n")
             self._stream.flush()
+
+    def is_gone(self) -> bool:
+        """Tell whether nobody reads any more: the terminal was closed, or a pipe's reader ended."""
+        try:
+            descriptor = self._stream.fileno()
+        except (OSError, ValueError):
+            return self._stream.closed
+        poll = select.poll()
+        poll.register(descriptor, 0)
+        return any(events & (select.POLLHUP | select.POLLERR | select.POLLNVAL) for _, events in poll.poll(0))
 
     def warn(self, text: str) -> None:
         """Write a line that somebody has to notice."""

@@ -93,7 +93,8 @@ class LocalRun:
             port = self._start_programs()
             self._follow(scan)
             self._tell(port, log_in, scan)
-            while True:
+            # Only the shell is told that a terminal closed; it need not pass that on.
+            while not self.console.is_gone():
                 self.watch.pump(0.5)
         finally:
             self.signals.begin_stop()
@@ -142,7 +143,7 @@ class LocalRun:
     def _follow(self, scan: FirstScan) -> None:
         with self.console.step("Scan") as facts:
             shown, deadline = "", time.monotonic() + SCAN_PATIENCE_SECONDS
-            while not scan.is_over and time.monotonic() < deadline:
+            while not scan.is_over and time.monotonic() < deadline and not self.console.is_gone():
                 self.watch.pump(0.3)
                 if (progress := scan.look()) != shown:
                     shown = progress

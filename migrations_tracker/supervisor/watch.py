@@ -114,6 +114,7 @@ class Watch:
                 if self._hurries() or time.monotonic() - started > child.program.patience_seconds:
                     self._console.warn(f"{child.program.name} did not end in time: killed")
                     kill_session(child.process)
+                    child.process.wait()
             for key, _ in self._selector.select(0.05):
                 self._read(key.data)
         self.kill()

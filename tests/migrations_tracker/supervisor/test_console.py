@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
+import pty
+from pathlib import Path
 
 import pytest
 
@@ -59,3 +62,26 @@ def test_a_terminal_that_is_gone_does_not_stop_the_stop() -> None:
     console = Console(stream)
     stream.close()
     console.say("anybody there?")
+
+
+def test_a_closed_terminal_is_noticed() -> None:
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "w") as stream:
+        console = Console(stream)
+        assert not console.is_gone()
+        os.close(ours)
+        assert console.is_gone()
+
+
+def test_a_pipe_that_nobody_reads_any_more_is_noticed() -> None:
+    ours, theirs = os.pipe()
+    with os.fdopen(theirs, "w") as stream:
+        console = Console(stream)
+        assert not console.is_gone()
+        os.close(ours)
+        assert console.is_gone()
+
+
+def test_a_file_never_goes(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("w") as stream:
+        assert not Console(stream).is_gone()
