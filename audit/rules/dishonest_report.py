@@ -12,6 +12,8 @@ from audit.scanner.link.unit import Fn, Unit
 from audit.scanner.report import Level
 from audit.scanner.vocabulary import Phrase, forbidden_phrases
 
+# Every forbidden phrase has one of these words.
+_SUBJECT = re.compile(rb"(?i)cpu|host|effort")
 _COMMENT_MARK = re.compile(r"^[ \t]*(?:///?(?!/)|//!|/\*[*!]?|\*(?!/))", re.MULTILINE)
 
 
@@ -154,6 +156,8 @@ class DishonestReport(Rule):
         """Yield the phrases of comments and of the tree's documents."""
         for unit in judgement.workspace.units.values():
             for block in blocks_of(unit):
+                if not _SUBJECT.search(unit.data, block.start, block.end):
+                    continue
                 text = _COMMENT_MARK.sub(_blank, unit.text(block.start, block.end))
                 for phrase in forbidden_phrases(text):
                     function = function_at(judgement.functions_of(unit), block)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 from audit.scanner.link.unit import Fn, Unit
 
@@ -12,14 +13,24 @@ _LEAD = re.compile(r"^\s*(?:///?!?|/\*\*?!?|\*/|\*(?!\*))[ \t]?", re.MULTILINE)
 _RULER = re.compile(r"^[\s\-=*/#~]+$")
 
 
-class CommentBlock(NamedTuple):
-    """Comments with nothing but white space between them. `text` has no comment marks and no rulers."""
+@dataclass(frozen=True)
+class CommentBlock:
+    """Comments with nothing but white space between them."""
 
     unit: Unit
     start: int
     end: int
-    text: str
-    is_module_doc: bool
+
+    @cached_property
+    def text(self) -> str:
+        """What the comments say, in one line: no comment marks and no rulers."""
+        lines = [_LEAD.sub("", line) for line in self.unit.text(self.start, self.end).splitlines()]
+        return " ".join(line.strip() for line in lines if line.strip() and not _RULER.match(line))
+
+    @property
+    def is_module_doc(self) -> bool:
+        """Whether the block documents what it stands in."""
+        return _mark(self.unit, self.start) in (b"//!", b"/*!")
 
     @property
     def is_doc(self) -> bool:
@@ -35,10 +46,10 @@ def blocks_of(unit: Unit) -> Iterator[CommentBlock]:
             end = one_end
             continue
         if start >= 0:
-            yield _block(unit, start, end)
+            yield CommentBlock(unit, start, end)
         start, end = one_start, one_end
     if start >= 0:
-        yield _block(unit, start, end)
+        yield CommentBlock(unit, start, end)
 
 
 def function_at(functions: list[Fn], block: CommentBlock) -> Fn | None:
@@ -63,9 +74,3 @@ def _continues(unit: Unit, start: int, end: int, following: int) -> bool:
 def _mark(unit: Unit, start: int) -> bytes:
     mark = unit.data[start : start + 3]
     return mark if mark in (b"///", b"//!", b"/**", b"/*!") else mark[:2]
-
-
-def _block(unit: Unit, start: int, end: int) -> CommentBlock:
-    lines = [_LEAD.sub("", line) for line in unit.text(start, end).splitlines()]
-    text = " ".join(line.strip() for line in lines if line.strip() and not _RULER.match(line))
-    return CommentBlock(unit, start, end, text, _mark(unit, start) in (b"//!", b"/*!"))
