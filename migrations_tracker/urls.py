@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 
-from migrations_tracker.views import repositories, rules, scans, sites
+from migrations_tracker.views import policy, repositories, rules, scans, sites
 
 urlpatterns = [
     path("", repositories.overview_page, name="overview"),
@@ -28,5 +28,7 @@ urlpatterns = [
     path("sites/<int:pk>/comment/", sites.site_comment, name="site-comment"),
     path("rules/", rules.rule_index, name="rule-list"),
     path("rules/<str:key>/", rules.rule_detail, name="rule-detail"),
+    path("policy/", policy.policy_index, name="policy"),
+    path("policy/<str:key>/", policy.clause_detail, name="clause-detail"),
     path("admin/", admin.site.urls),
 ]

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from audit.models import Branch, FallbackSite, Lineage, Result, SiteState
+from audit.policy.clauses import Clause
+from audit.selectors.policy import clauses_of_outcome, clauses_of_rule
 from audit.selectors.rules import RulePage, rule_get
 from audit.selectors.source import source_texts
 from migrations_tracker.lifecycle import Cause, Requirement, Situation, Status, missing, targets
@@ -48,6 +50,8 @@ class SitePageData:
 
     site: FallbackSite
     rule: RulePage
+    clauses: Sequence[Clause]
+    outcome_clauses: Sequence[Clause]
     branch: Branch | None
     state: SiteState | None
     other_states: Sequence[SiteState]
@@ -82,6 +86,8 @@ def site_page(*, site: FallbackSite) -> SitePageData:
     return SitePageData(
         site=site,
         rule=rule_get(rule_id=site.rule_id),
+        clauses=clauses_of_rule(rule_id=site.rule_id),
+        outcome_clauses=clauses_of_outcome(outcome=state.outcome) if state else (),
         branch=state.branch if state else None,
         state=state,
         other_states=[other for other in states if other is not state],

@@ -7,6 +7,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
+from audit.selectors.policy import clauses_of_rule
 from audit.selectors.rules import rule_find, rule_list
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.selectors import overview
@@ -33,6 +34,7 @@ def rule_detail(request: SignedInRequest, key: str) -> HttpResponse:
         "rule": rule,
         "invalid": [(e, frame_of_example(e.source, flagged=e.flagged_lines)) for e in rule.invalid],
         "valid": [(e, frame_of_example(e.source, flagged=())) for e in rule.valid],
+        "clauses": clauses_of_rule(rule_id=rule.id),
         "counts": overview.rule_open_counts(rule_id=rule.id),
     }
     return render(request, "rule_detail.html", context)

@@ -63,6 +63,8 @@ def test_nothing_is_found_on_any_page(
         site.get_absolute_url(),
         "/rules/",
         "/rules/FT001/",
+        "/policy/",
+        "/policy/F1/",
         "/nowhere/",
     ):
         page.goto(f"{live_server.url}{address}")

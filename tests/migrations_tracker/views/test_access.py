@@ -32,7 +32,8 @@ def addresses(site: FallbackSite, repository: Repository) -> dict[str, str]:
         if not isinstance(pattern, URLPattern) or pattern.name in PUBLIC:
             continue
         assert pattern.name
-        words = {"slug": repository.slug, "key": "FT001", "pk": numbers.get(pattern.name, site.pk)}
+        key = "F1" if pattern.name == "clause-detail" else "FT001"
+        words = {"slug": repository.slug, "key": key, "pk": numbers.get(pattern.name, site.pk)}
         names = pattern.pattern.converters
         found[pattern.name] = reverse(pattern.name, kwargs={name: words[name] for name in names})
     assert len(found) >= 12
@@ -78,6 +79,7 @@ def test_an_address_with_nothing_behind_it_is_not_found(root_client: Client, rep
         "/scans/999/",
         "/scan-requests/999/",
         "/rules/FT999/",
+        "/policy/X9/",
         "/repositories/nowhere/",
         "/nowhere/",
     ):
@@ -128,6 +130,8 @@ def test_no_page_takes_more_queries_when_there_is_more_to_show(
         site.get_absolute_url(),
         reverse("rule-list"),
         reverse("rule-detail", args=["FT001"]),
+        reverse("policy"),
+        reverse("clause-detail", args=["F1"]),
         reverse("repository-add"),
     ):
         with django_assert_max_num_queries(MAX_QUERIES):

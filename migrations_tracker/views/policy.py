@@ -1,0 +1,57 @@
+"""The policy: its clauses, and what rests on each."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from audit.policy.clauses import ClauseKind
+from audit.selectors.policy import clause_find, clauses_by_kind, policy_current
+from migrations_tracker.http import SignedInRequest
+from migrations_tracker.selectors import overview
+from migrations_tracker.source_frames import frame_of_example
+
+KIND_TEXTS = {
+    ClauseKind.MANDATORY: ("Mandatory", "What GPU code has to do."),
+    ClauseKind.FORBIDDEN: ("Forbidden", "What GPU code must not do; a rule looks for each."),
+    ClauseKind.ALLOWED: ("Allowed", "What looks like a fallback and is none."),
+    ClauseKind.VERIFICATION: ("Verification", "What counts as proof."),
+    ClauseKind.VOCABULARY: ("Vocabulary", "What may be said, and what it needs."),
+    ClauseKind.SEQUENCING: ("Sequencing", "What comes first."),
+}
+
+
+@login_required
+@require_GET
+def policy_index(request: SignedInRequest) -> HttpResponse:
+    """List the clauses by kind, with the open sites of the rules that rest on each."""
+    counts = overview.open_counts_by_rule()
+    kinds = [
+        (*KIND_TEXTS[kind], [(page, sum(counts[rule.id] for rule in page.rules)) for page in pages])
+        for kind, pages in clauses_by_kind()
+    ]
+    return render(request, "policy_index.html", {"policy": policy_current(), "kinds": kinds})
+
+
+@login_required
+@require_GET
+def clause_detail(request: SignedInRequest, key: str) -> HttpResponse:
+    """Show a clause: text, reason, PyTorch's counterpart, both shapes, and what rests on it."""
+    page = clause_find(clause_id=key)
+    if page is None:
+        raise Http404(f"The policy has no clause {key}.")
+    clause = page.clause
+    counts = overview.open_counts_by_rule()
+    context = {
+        "policy": policy_current(),
+        "page": page,
+        "clause": clause,
+        "kind": KIND_TEXTS[clause.kind][0],
+        "right": frame_of_example(clause.right, flagged=()) if clause.right else None,
+        "wrong": frame_of_example(clause.wrong, flagged=()) if clause.wrong else None,
+        "rules": [(rule, counts[rule.id]) for rule in page.rules],
+        "open_total": sum(counts[rule.id] for rule in page.rules),
+    }
+    return render(request, "clause_detail.html", context)

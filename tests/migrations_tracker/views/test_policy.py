@@ -1,0 +1,53 @@
+"""The policy's pages: every clause, and what rests on it."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils.html import escape
+
+from audit.models import FallbackSite
+from audit.policy.clauses import Clause, load_policy
+from audit.policy.links import RULE_CLAUSES
+from audit.rules import RULES
+
+
+def test_the_list_names_every_clause_and_counts_its_open_sites(
+    ada_client: Client, site: FallbackSite
+) -> None:
+    text = ada_client.get(reverse("policy")).content.decode()
+    for clause in load_policy().clauses:
+        assert reverse("clause-detail", args=[clause.id]) in text
+        assert escape(clause.title) in text
+    assert text.count('<td class="number">1</td>') == len(RULE_CLAUSES[site.rule_id])
+
+
+@pytest.mark.parametrize("clause", load_policy().clauses, ids=lambda clause: clause.id)
+def test_each_clause_has_a_page_with_both_shapes(ada_client: Client, clause: Clause) -> None:
+    text = ada_client.get(reverse("clause-detail", args=[clause.id])).content.decode()
+    assert escape(clause.title) in text
+    assert text.count('class="example valid"') == bool(clause.right)
+    assert text.count('class="example invalid"') == bool(clause.wrong)
+    for rule in RULES:
+        rests = clause.id in RULE_CLAUSES[rule.id]
+        assert (reverse("rule-detail", args=[rule.id]) in text) == rests, rule.id
+
+
+def test_a_clause_lists_the_outcomes_and_verdicts_that_rest_on_it(ada_client: Client, db: None) -> None:
+    text = ada_client.get(reverse("clause-detail", args=["A4"])).content.decode()
+    assert '<span class="badge">opt-in-fallback</span>' in text
+    assert '<span class="badge">opt-in-proved</span>' in text
+
+
+def test_a_rule_and_its_sites_link_to_the_clauses_they_rest_on(
+    ada_client: Client, site: FallbackSite
+) -> None:
+    for address in (reverse("rule-detail", args=[site.rule_id]), site.get_absolute_url()):
+        text = ada_client.get(address).content.decode()
+        for clause_id in RULE_CLAUSES[site.rule_id]:
+            assert reverse("clause-detail", args=[clause_id]) in text
+
+
+def test_a_clause_that_does_not_exist_is_not_found(ada_client: Client) -> None:
+    assert ada_client.get(reverse("clause-detail", args=["X9"])).status_code == 404
