@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
-from audit.scanner.extract.facts import CallKind, ExitKind, Region, RegionKind
+from audit.scanner.extract.facts import Call, CallKind, ExitKind, Region, RegionKind
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.flow import Place
 from audit.scanner.link.unit import Fn
@@ -15,6 +15,9 @@ from audit.scanner.report import Level
 
 _STUBS = frozenset({"todo", "unimplemented"})
 _NOT_YET = re.compile(r"not (?:yet|implemented)|unimplemented|todo\b|placeholder", re.IGNORECASE)
+# What else a stub says. `Not a tensor map` refuses a wrong call, and `needs feature x` a wrong build.
+_UNSUPPORTED = re.compile(r"support|implement|available|missing|later|kernel", re.IGNORECASE)
+_NO_MESSAGE = re.compile(r"^[(\[{]\s*[)\]}]$")
 _DROPPED_ERROR = re.compile(r"^Err\(_\w*\)$")
 # `Ok(None)` and `Ok(false)` say that nothing was done; who answers them is another rule's matter.
 _SUCCESS = re.compile(r"^(?:return\s+)?Ok\s*\((?!\s*(?:None|false|true|\(\))\s*\))")
@@ -189,7 +192,7 @@ class DeferredKernel(Rule):
         """Yield stubs, and success without the work."""
         emitter = any_pattern(judgement.profile.gpu.emitter_patterns)
         for function in judgement.product_functions:
-            yield from _stubs(function)
+            yield from _stubs(judgement, function)
             yield from _dropped_launches(judgement, function)
             yield from _empty_starts(judgement, function)
             if emitter.search(function.name):
@@ -201,14 +204,23 @@ class DeferredKernel(Rule):
                     yield from _skipped_device(judgement, function, index, region)
 
 
-def _stubs(function: Fn) -> Iterator[Candidate]:
+def _stubs(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
+    """Yield the stubs on the device's side: in GPU code, or in a branch for the device."""
     for call in function.facts.calls:
-        if call.kind != CallKind.MACRO:
+        if call.kind != CallKind.MACRO or not _puts_off(function, call):
             continue
-        if call.name in _STUBS or (
-            call.name == "panic" and _NOT_YET.search(function.text(call.arguments_start, call.end))
-        ):
+        is_promised = judgement.is_gpu_located(function) or judgement.is_gpu_named(function)
+        if is_promised or judgement.summaries.graph.is_for_device(function, call):
             yield Candidate(function.unit, call.start, call.end, function, f"{call.name}-macro")
+
+
+def _puts_off(function: Fn, call: Call) -> bool:
+    message = function.text(call.arguments_start, call.end)
+    if call.name == "panic":
+        return bool(_NOT_YET.search(message))
+    if call.name not in _STUBS:
+        return False
+    return bool(call.name == "todo" or _NO_MESSAGE.match(message) or _UNSUPPORTED.search(message))
 
 
 def _dropped_launches(judgement: Judgement, function: Fn) -> Iterator[Candidate]:

@@ -19,9 +19,10 @@ class EprintlnDegrade(Rule):
     Checks for prints on the path that is taken when a kernel can't be compiled, loaded or launched.
 
     ## Why is this bad?
-    A print can't be filtered, routed or counted, and a library has no business on the standard streams. It
-    often stands where the error's cause is dropped: the caller gets less than the terminal. PyTorch raises
-    with the cause, and its one fallback warns through `warnings`.
+    A print can't be filtered, routed or counted, and a library has no business on the standard streams
+    (a program has, and is not looked at). It often stands where the error's cause is dropped: the caller
+    gets less than the terminal. PyTorch raises with the cause, and its one fallback warns through
+    `warnings`.
 
     ## Use instead
     Carry the cause in the error. Where the user opted in to a fallback, `tracing::warn!` with the kernel and
@@ -117,6 +118,8 @@ class EprintlnDegrade(Rule):
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield the first print of each failure path."""
         for function in judgement.product_functions:
+            if function.unit.target_kind != "lib":
+                continue
             seen: set[int] = set()
             for call in function.facts.calls:
                 if call.kind != CallKind.MACRO or call.name not in _PRINTS or call.region in seen:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
 from audit.scanner.judge import Candidate, Judgement
+from audit.scanner.link.presumed import presumed_names
 from audit.scanner.link.reach import Reach
 from audit.scanner.link.unit import Fn
 from audit.scanner.operations import Operations
@@ -28,7 +29,8 @@ class MissingGpuTest(Rule):
 
     ## Known problems
     The call graph is static. A test that reaches the operation through a function value, or a trait object
-    with many implementations, is not seen. A path for operands of different shapes (broadcasting) counts as
+    with many implementations, is not seen; where a project tests so, its profile has such calls presumed to
+    run whatever has their name. A path for operands of different shapes (broadcasting) counts as
     untested when nothing but the general operator is tested, though a test may pass such operands. Methods of
     a backend that forward to kernels are left out: the kernel behind them is reported.
     """
@@ -292,11 +294,13 @@ fn multiplies() {
         """Yield the GPU operations that no device test runs."""
         reach = Reach(judgement.summaries)
         operations = Operations(judgement)
+        presumed = presumed_names(judgement.summaries)
         for function in operations.all:
-            if function.index not in reach.tested:
+            if function.index not in reach.tested and function.name not in presumed:
                 yield _candidate(function, operations.form(function))
         for made in reach.made.all:
-            if made.name not in reach.tested_made and operations.is_made_operation(made):
+            is_presumed = made.name in presumed
+            if not is_presumed and made.name not in reach.tested_made and operations.is_made_operation(made):
                 yield Candidate(
                     made.unit,
                     made.call.start,

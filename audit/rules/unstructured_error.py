@@ -281,7 +281,7 @@ def _comes_from_the_device(judgement: Judgement, function: Fn, receiver: str, er
     for call in function.facts.calls:
         if not start <= call.start < end:
             continue
-        if call.name in names or judgement.paths.is_device_call(function, call):
+        if call.name in names or judgement.summaries.is_launch(function, call):
             return True
         callees = judgement.summaries.resolver.resolve(function, call)
         if any(errors.is_structured(callee.facts.return_type) for callee in callees):

@@ -133,7 +133,11 @@ class Judgement:
         """Say whether a function is named or located as GPU code, and never reaches the device."""
         if function.index in self.summaries.launching:
             return False
-        return self.is_gpu_located(function) or bool(self._gpu_name.search(function.name))
+        return self.is_gpu_located(function) or self.is_gpu_named(function)
+
+    def is_gpu_named(self, function: Fn) -> bool:
+        """Say whether a function's name says that it is GPU code."""
+        return bool(self._gpu_name.search(function.name))
 
     @cached_property
     def _gpu_name(self) -> re.Pattern[str]:

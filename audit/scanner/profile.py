@@ -54,6 +54,7 @@ class TransferWords:
     host_types: tuple[str, ...]
     host_name_patterns: tuple[str, ...]
     device_arguments: tuple[str, ...] = ()
+    metadata_types: tuple[str, ...] = ()
     host_storage_patterns: tuple[str, ...] = ()
 
 
@@ -121,6 +122,7 @@ class TestWords:
     constructors: tuple[str, ...]
     probe_patterns: tuple[str, ...]
     environment_patterns: tuple[str, ...] = ()
+    presumed_patterns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -53,6 +54,9 @@ class Package:
 
     def target_kind(self, path: str) -> str:
         """Say what a file of the package belongs to: lib, bin, test, example, bench or build."""
+        side = _side_kind(self.folder)
+        if side:
+            return side
         if path in self.targets:
             return self.targets[path]
         inside = path[len(self.folder) + 1 :] if self.folder else path
@@ -60,6 +64,15 @@ class Package:
             if inside.startswith(folder + "/"):
                 return kind
         return "lib"
+
+
+def _side_kind(folder: str) -> str:
+    """Say what a whole package is that stands among examples, tests or benchmarks; empty for a product."""
+    for part in folder.split("/"):
+        for name, kind in (("example", "example"), ("test", "test"), ("bench", "bench")):
+            if re.search(rf"(?:^|[-_]){name}(?:s|es|marks)?$", part):
+                return kind
+    return ""
 
 
 def parse_packages(manifests: Mapping[str, bytes]) -> tuple[tuple[Package, ...], dict[str, str]]:

@@ -12,6 +12,7 @@ from audit.scanner.profile import Profile, any_pattern
 _ROOT = re.compile(r"^([A-Za-z_][\w]*(?:\s*::\s*(?:<[^>]*>|\w+))*)\s*(.?)", re.DOTALL)
 _WRAPPERS = re.compile(r"\b(?:\w*Result|Option|Arc|Box)\b")
 _CALLABLE = re.compile(r"\b(?:Fn|FnMut|FnOnce|fn)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
+_ASSOCIATED = re.compile(r"\bSelf::(\w+)")
 _DEPTH = 5
 
 
@@ -57,7 +58,10 @@ class Operands:
             return False
         type_ = next((one.type for one in function.facts.parameters if one.name == path), None)
         if type_ is not None:
-            return self.type_may_be_on_device(type_)
+            is_whole = path == text
+            return self.type_may_be_on_device(type_) and not (
+                is_whole and self._is_host_generic(function, type_)
+            )
         value = flow.value_of(path)
         return self.may_be_on_device(function, flow, value, depth - 1) if value and value != text else True
 
@@ -66,6 +70,23 @@ class Operands:
             return True
         name = re.sub(r"::\s*<[^>]*>", "", path).rpartition("::")[2].strip()
         return name not in self._constructors and not self._host_storage.search(text)
+
+    def _is_host_generic(self, function: Fn, type_: str) -> bool:
+        """Say whether a type is a parameter whose bounds no device type fulfils: a scalar, a container."""
+        name = type_.strip().lstrip("&").removeprefix("mut ").strip()
+        if not name.isidentifier() or not name[0].isupper():
+            return False
+        facts = function.facts
+        header = function.owner.header if function.owner is not None else ""
+        signature = function.text(facts.name_start, facts.body_start or facts.end)
+        bound = re.search(rf"\b{name}\s*:\s*([^,>{{)]+)", f"{facts.generics} {signature} {header}")
+        if bound is None:
+            return False
+        implementors = self._workspace.implementors
+        return not any(
+            word in self._device_types or not self._device_types.isdisjoint(implementors.get(word, ()))
+            for word in re.findall(r"[A-Z]\w*", bound[1])
+        )
 
     def type_may_be_on_device(self, type_: str) -> bool:
         """Say whether a value of a type may be device data. Slices and host containers never are."""
@@ -92,7 +113,7 @@ class Operands:
 
     def returns_host_data(self, function: Fn) -> bool:
         """Say whether a function's return type is host data: reading is what it is for."""
-        type_ = function.facts.return_type
+        type_ = _ASSOCIATED.sub(lambda name: _associated(function, name[1]), function.facts.return_type)
         if not type_ or self.names_device_type(type_) or re.search(r"\bSelf\b", type_):
             return False
         fields = self._workspace.struct_fields
@@ -124,3 +145,11 @@ class Operands:
         facts = function.facts
         header = function.text(facts.name_start, facts.body_start or facts.end)
         return any(not self.names_device_type(found[1]) for found in _CALLABLE.finditer(header))
+
+
+def _associated(function: Fn, name: str) -> str:
+    """Return the type that an impl block gives an associated type, or its name where none is given."""
+    scope = function.owner
+    body = function.text(scope.body_start, scope.body_end) if scope is not None else ""
+    given = re.search(rf"\btype\s+{name}\s*=\s*([^;]+);", body)
+    return given[1] if given is not None else f"Self::{name}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict, deque
 from typing import NamedTuple
 
@@ -59,6 +60,8 @@ class Reads:
             callee = self._graph.workspace.functions[queue.popleft()]
             for function, call in self._graph.callers(callee):
                 if not self._graph.is_examined(function) or not self._graph.gets_device_data(function, call):
+                    continue
+                if self._is_metadata(function, call):
                     continue
                 if not function.facts.body_start <= call.start < function.facts.body_end:
                     continue
@@ -166,6 +169,8 @@ class Reads:
                 return None
         elif call.name not in (words.download_methods if is_method else words.download_functions):
             return None
+        if self._is_metadata(function, call) or self._is_own_method(function, call):
+            return None
         operand = self._graph.operand(function, call)
         if (
             is_method
@@ -176,6 +181,32 @@ class Reads:
         if not self._graph.operands.may_be_on_device(function, self._graph.flow(function), operand):
             return None
         return Read(call, operand, None, self._pardons.pardon(function, call))
+
+    def _is_metadata(self, function: Fn, call: Call) -> bool:
+        """Say whether what is read is said to be of a type that holds counts, indices and shapes."""
+        names = self._graph.profile.transfer.metadata_types
+        if not names:
+            return False
+        told = function.text(call.name_start + len(call.name), call.arguments_start)
+        for let in function.facts.lets:
+            if let.value_start <= call.start and call.end <= let.value_end:
+                told += function.text(let.pattern_end, let.value_start)
+        cast = re.match(r"\??\s*as\s+(\w+)", function.text(call.end, call.end + 20))
+        words = re.findall(r"\w+", told) + ([cast[1]] if cast is not None else [])
+        return any(word in names for word in words)
+
+    def _is_own_method(self, function: Fn, call: Call) -> bool:
+        """Say whether a method is one of a type of the workspace that is no tensor and keeps none."""
+        if call.kind != CallKind.METHOD:
+            return False
+        type_ = self._graph.resolver.type_of(function, self._graph.operand(function, call))
+        fields = self._graph.workspace.struct_fields.get(type_)
+        if fields is None or self._graph.operands.names_device_type(type_):
+            return False
+        callees = self._graph.resolver.resolve(function, call)
+        return any(one.self_type == type_ and not one.trait for one in callees) and not any(
+            self._graph.operands.names_device_type(field) for field in fields.values()
+        )
 
     def is_host_helper(self, function: Fn) -> bool:
         """Say whether a function computes on the host for others, so that its callers answer for it."""

@@ -57,7 +57,9 @@ class Resolver:
         key = (function.index, call.start ^ (call.end << 32))
         found = self._cache.get(key)
         if found is None:
-            found = self._cache[key] = tuple(self._resolve(function, call))
+            can_name = self._workspace.can_name
+            found = tuple(one for one in self._resolve(function, call) if can_name(function, one))
+            self._cache[key] = found
         return found
 
     def _resolve(self, function: Fn, call: Call) -> list[Fn]:
@@ -194,7 +196,14 @@ class Resolver:
         if call.name in STANDARD_METHODS:
             return []
         arity = len(self.arguments(function, call))
-        fitting = [one for one in methods if one.has_body and _arity(one) == arity and not one.is_test_code]
+        fitting = [
+            one
+            for one in methods
+            if one.has_body
+            and _arity(one) == arity
+            and not one.is_test_code
+            and self._workspace.can_name(function, one)
+        ]
         return _live(function, fitting) if len({one.self_type for one in fitting}) <= _MANY else []
 
     def arguments(self, function: Fn, call: Call) -> list[str]:

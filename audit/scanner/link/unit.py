@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from functools import cached_property
 
@@ -11,6 +12,8 @@ from audit.scanner.link.cfg import Cfg, cfgs_of
 from audit.scanner.report import Region as ReportRegion
 from audit.scanner.suppression import Allowance, find_allowances
 
+# Modules of tests that are compiled into the library, for other crates to run.
+_TEST_MODULE = re.compile(r"^(?:tests?|testgen|testing|test_\w+|\w+_tests?)$")
 _TEST_ATTRIBUTES = ("test", "rstest", "test_case", "quickcheck", "proptest")
 
 
@@ -173,6 +176,7 @@ class Fn:
         return (
             self.is_test
             or self.unit.target_kind in ("test", "bench")
+            or any(_TEST_MODULE.match(part) for part in self.module)
             or any(cfg.requires("test") for cfg in self.cfgs)
         )
 

@@ -122,6 +122,42 @@ class Workspace:
         return found
 
     @cached_property
+    def _reachable_packages(self) -> Mapping[str, frozenset[str]]:
+        """The folders of the packages that each package can name: itself and what it depends on."""
+        by_name = {package.name: package for package in self.packages}
+        found: dict[str, frozenset[str]] = {}
+        for package in self.packages:
+            seen = {package.folder}
+            pending = [package]
+            while pending:
+                one = pending.pop()
+                for name in one.requirements | one.dependencies:
+                    needed = by_name.get(name)
+                    if needed is not None and needed.folder not in seen:
+                        seen.add(needed.folder)
+                        pending.append(needed)
+            found[package.folder] = frozenset(seen)
+        return found
+
+    @cached_property
+    def _trait_homes(self) -> Mapping[str, frozenset[str]]:
+        """The folders of the packages that define each trait, by its bare name."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for unit in self.units.values():
+            for scope in unit.facts.scopes:
+                if scope.kind == ScopeKind.TRAIT and unit.package is not None:
+                    found[scope.name.split("<")[0]].add(unit.package.folder)
+        return {trait: frozenset(folders) for trait, folders in found.items()}
+
+    def can_name(self, caller: Fn, callee: Fn) -> bool:
+        """Say whether a function's package can call another function: it depends on it, or on its trait."""
+        here, there = caller.unit.package, callee.unit.package
+        if here is None or there is None:
+            return True
+        reachable = self._reachable_packages[here.folder]
+        return there.folder in reachable or not reachable.isdisjoint(self._trait_homes.get(callee.trait, ()))
+
+    @cached_property
     def implementors(self) -> Mapping[str, frozenset[str]]:
         """The types that implement each trait, by bare names."""
         found: dict[str, set[str]] = defaultdict(set)

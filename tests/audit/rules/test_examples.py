@@ -26,9 +26,13 @@ ASSEMBLER = find_assembler()
 
 def _files(example: Example) -> dict[str, bytes]:
     files = {"Cargo.toml": WORKSPACE, example.path: example.source, **example.others}
-    for name in {path.split("/")[0] for path in files if "/" in path}:
+    names = {path.split("/")[0] for path in files if "/" in path}
+    for name in names:
+        others = "".join(f'{other} = {{ path = "../{other}" }}\n' for other in sorted(names - {name}))
         features = '[features]\ndefault = ["cuda"]\ncuda = []\nwgpu = []\n'
-        files.setdefault(f"{name}/Cargo.toml", f'[package]\nname = "{name}"\n{features}')
+        files.setdefault(
+            f"{name}/Cargo.toml", f'[package]\nname = "{name}"\n{features}[dependencies]\n{others}'
+        )
     return {path: text.encode() for path, text in files.items()}
 
 

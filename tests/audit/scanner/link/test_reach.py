@@ -20,12 +20,17 @@ OPEN = 'let d = GpuDevice::new(0).expect("a device");'
 
 def _reach(files: Mapping[str, str]) -> Reach:
     crates = {path.split("/")[0] for path in files}
-    manifests = {f"{name}/Cargo.toml": f'[package]\nname = "{name}"\n'.encode() for name in crates}
+    manifests = {f"{name}/Cargo.toml": _manifest(name, crates - {name}) for name in crates}
     packages, bad = parse_packages(manifests)
     assert bad == {}
     units = [Unit(path, path, text.encode(), extract(text.encode())) for path, text in files.items()]
     workspace = Workspace(units, packages)
     return Reach(Summaries(workspace, Resolver(workspace), load_profile()))
+
+
+def _manifest(name: str, others: set[str]) -> bytes:
+    dependencies = "".join(f'{other} = {{ path = "../{other}" }}\n' for other in sorted(others))
+    return f'[package]\nname = "{name}"\n[dependencies]\n{dependencies}'.encode()
 
 
 def _tested(files: Mapping[str, str]) -> set[str]:

@@ -98,7 +98,7 @@ def test_calls_resolve_by_import_type_and_path() -> None:
             "core/Cargo.toml": _package("my-core"),
             "core/src/lib.rs": "pub mod ops;\npub struct Tensor;\nimpl Tensor { pub fn shrink(&self) {} }",
             "core/src/ops.rs": "pub fn add() {}\npub fn gone() {}",
-            "nn/Cargo.toml": _package("my-nn"),
+            "nn/Cargo.toml": _package("my-nn", "[dependencies]\nmy-core = { path = '../core' }\n"),
             "nn/src/lib.rs": """
                 use my_core::ops::{self, add as plus};
                 use my_core::Tensor;
