@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from operator import itemgetter
+from typing import TypeVar
 
 from tree_sitter import Node
 
@@ -15,64 +16,133 @@ _GENERIC_CALLEE = re.compile(rb"(\w+)\s*::\s*<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>$
 _BLANK = re.compile(rb"\s*")
 _WHITE = frozenset({b" ", b"\n", b"\r", b"\t"})
 _COMMENTS = frozenset({"line_comment", "block_comment"})
+_FAR = 1 << 62
+_region_start = itemgetter(2)
+
+
+# Before its region is known: start, start of the arguments, kind, name, end, start of the name, is it tried.
+RawCall = tuple[int, int, str, str, int, int, bool]
+# Start, end, kind.
+RawExit = tuple[int, int, str]
+# The fields of a let but the region.
+RawLet = tuple[int, int, int, int, int, int]
+_Spans = list[tuple[int, int]]
+Event = TypeVar("Event", RawCall, RawExit, RawLet)
+
+# What named tuples make themselves of, without the detour through their constructors.
+_new = tuple.__new__
 
 
 class Events:
-    """All events of a file in source order, each kind in a list of its own with its start offsets."""
+    """All events of a file in source order, each kind in a list of its own.
 
-    __slots__ = ("_starts", "calls", "exits", "lets", "regions")
+    Most of what a file says is events: they are plain tuples that begin with their offset until they are
+    shared out, so that each is made into a fact once.
+    """
 
-    def __init__(self, calls: list[Call], exits: list[Exit], lets: list[Let], regions: list[Region]) -> None:
-        self.calls = sorted(calls, key=itemgetter(2, 5))
-        self.exits = sorted(exits, key=itemgetter(1))
-        self.lets = sorted(lets, key=itemgetter(0))
+    __slots__ = ("calls", "exits", "lets", "regions")
+
+    def __init__(
+        self, calls: list[RawCall], exits: list[RawExit], lets: list[RawLet], regions: list[Region]
+    ) -> None:
+        self.calls = sorted(calls)
+        self.exits = sorted(exits)
+        self.lets = sorted(lets)
         # A region that encloses another comes first: by start, then by falling end.
         self.regions = sorted(regions, key=lambda region: (region.start, -region.end))
-        self._starts = (
-            [call.start for call in self.calls],
-            [exit_.start for exit_ in self.exits],
-            [let.start for let in self.lets],
-            [region.start for region in self.regions],
-        )
 
     def within(
-        self, start: int, end: int, holes: list[tuple[int, int]]
-    ) -> tuple[list[Call], list[Exit], list[Let], list[Region]]:
-        """Return the events in a span, without those in its holes (functions nested in it)."""
-        calls, exits, lets, regions = self.calls, self.exits, self.lets, self.regions
-        of_call, of_exit, of_let, of_region = self._starts
-        calls = calls[bisect_left(of_call, start) : bisect_left(of_call, end)]
-        exits = exits[bisect_left(of_exit, start) : bisect_left(of_exit, end)]
-        lets = lets[bisect_left(of_let, start) : bisect_left(of_let, end)]
-        regions = regions[bisect_left(of_region, start) : bisect_left(of_region, end)]
-        if holes:
-            calls = [call for call in calls if not _in_holes(call.start, holes)]
-            exits = [exit_ for exit_ in exits if not _in_holes(exit_.start, holes)]
-            lets = [let for let in lets if not _in_holes(let.start, holes)]
-            regions = [region for region in regions if not _in_holes(region.start, holes)]
-        return calls, exits, lets, regions
+        self, body: tuple[int, int], tail: tuple[int, int], holes: _Spans
+    ) -> tuple[tuple[Region, ...], tuple[Call, ...], tuple[Exit, ...], tuple[Let, ...]]:
+        """Return the events of a body, without those in its holes (functions nested in it).
 
-    def outside(self, spans: list[tuple[int, int]]) -> list[Call]:
+        Regions are nested, and each event is given the innermost one. `tail` is the span of the body's value.
+        """
+        calls = _between(self.calls, body, holes)
+        exits = _between(self.exits, body, holes)
+        lets = _between(self.lets, body, holes)
+        regions = _regions_between(self.regions, body, holes)
+        root = Region(RegionKind.BODY, 0, *body, 0, 0, 0, 0, 0, 0, *tail)
+        if not regions:
+            return (
+                (root,),
+                tuple([_call(raw, 0) for raw in calls]),
+                tuple([Exit(kind, start, end, 0) for start, end, kind in exits]),
+                tuple([_new(Let, (*raw, 0)) for raw in lets]),
+            )
+        nested, offsets, innermost = _nested(root, regions)
+        return (
+            tuple(nested),
+            tuple([_call(raw, innermost[bisect_right(offsets, raw[0]) - 1]) for raw in calls]),
+            tuple(
+                [
+                    Exit(kind, start, end, innermost[bisect_right(offsets, start) - 1])
+                    for start, end, kind in exits
+                ]
+            ),
+            tuple([_new(Let, (*raw, innermost[bisect_right(offsets, raw[0]) - 1])) for raw in lets]),
+        )
+
+    def outside(self, spans: _Spans) -> list[Call]:
         """Return the calls in none of the sorted, disjoint spans."""
-        found = []
-        index = 0
-        for call in self.calls:
-            while index < len(spans) and spans[index][1] <= call.start:
-                index += 1
-            if index == len(spans) or call.start < spans[index][0]:
-                found.append(call)
+        found: list[Call] = []
+        following = 0
+        for start, end in (*spans, (_FAR, _FAR)):
+            stop = bisect_left(self.calls, (start,), following)
+            found += [_call(raw, 0) for raw in self.calls[following:stop]]
+            following = bisect_left(self.calls, (end,), stop)
         return found
 
 
-def _in_holes(offset: int, holes: list[tuple[int, int]]) -> bool:
+def _call(raw: RawCall, region: int) -> Call:
+    start, arguments_start, kind, name, end, name_start, is_tried = raw
+    return _new(Call, (kind, name, start, end, name_start, arguments_start, region, is_tried))
+
+
+def _between(events: list[Event], body: tuple[int, int], holes: _Spans) -> list[Event]:
+    found = events[bisect_left(events, (body[0],)) : bisect_left(events, (body[1],))]
+    return [event for event in found if not _in_holes(event[0], holes)] if holes else found
+
+
+def _regions_between(regions: list[Region], body: tuple[int, int], holes: _Spans) -> list[Region]:
+    found = regions[
+        bisect_left(regions, body[0], key=_region_start) : bisect_left(regions, body[1], key=_region_start)
+    ]
+    return [region for region in found if not _in_holes(region.start, holes)] if holes else found
+
+
+def _in_holes(offset: int, holes: _Spans) -> bool:
     return any(start <= offset < end for start, end in holes)
+
+
+def _nested(root: Region, regions: list[Region]) -> tuple[list[Region], list[int], list[int]]:
+    """Give regions, sorted by start, their parents.
+
+    Returns them, and the offsets at which the innermost region changes, with the index of what it is then.
+    """
+    nested = [root]
+    offsets, innermost = [root.start], [0]
+    stack = [0]
+    for region in regions:
+        while len(stack) > 1 and nested[stack[-1]].end <= region.start:
+            offsets.append(nested[stack.pop()].end)
+            innermost.append(stack[-1])
+        offsets.append(region.start)
+        innermost.append(len(nested))
+        parent = stack[-1]
+        stack.append(len(nested))
+        nested.append(_new(Region, (region.kind, parent, *region[2:])))
+    while len(stack) > 1:
+        offsets.append(nested[stack.pop()].end)
+        innermost.append(stack[-1])
+    return nested, offsets, innermost
 
 
 def collect_events(source: bytes, parsed: list[Parsed]) -> Events:
     """Collect the events of a file's text and of its overlaid macro bodies."""
-    calls: list[Call] = []
-    exits: list[Exit] = []
-    lets: list[Let] = []
+    calls: list[RawCall] = []
+    exits: list[RawExit] = []
+    lets: list[RawLet] = []
     regions: list[Region] = []
     for text in parsed:
         calls += _calls(source, text)
@@ -95,7 +165,7 @@ def tail_of(body: Node | None) -> tuple[int, int]:
     if body is None:
         return (0, 0)
     if body.type != "block":
-        return (body.start_byte, body.end_byte)
+        return body.byte_range
     index = body.named_child_count - 1
     while index >= 0:
         last = body.named_child(index)
@@ -108,76 +178,21 @@ def tail_of(body: Node | None) -> tuple[int, int]:
             final = last.child(last.child_count - 1)
             if final.type == ";":
                 return (0, 0)
-        return (last.start_byte, last.end_byte)
+        return last.byte_range
     return (0, 0)
 
 
-def place(
-    body: tuple[int, int, int, int],
-    calls: list[Call],
-    exits: list[Exit],
-    lets: list[Let],
-    regions: list[Region],
-) -> tuple[tuple[Region, ...], tuple[Call, ...], tuple[Exit, ...], tuple[Let, ...]]:
-    """Nest a function's regions and give each event the innermost one. `body` is its span and its tail's."""
-    root = Region(RegionKind.BODY, 0, body[0], body[1], 0, 0, 0, 0, 0, 0, body[2], body[3])
-    if not regions:
-        return (root,), tuple(calls), tuple(exits), tuple(lets)
-    nested = [root]
-    stack = [0]
-    for region in regions:
-        while len(stack) > 1 and nested[stack[-1]].end <= region.start:
-            stack.pop()
-        nested.append(region._replace(parent=stack[-1]))
-        stack.append(len(nested) - 1)
-    return (
-        tuple(nested),
-        tuple(
-            call._replace(region=region) if region else call
-            for call, region in zip(calls, _innermost(nested, calls, 2), strict=True)
-        ),
-        tuple(
-            exit_._replace(region=region) if region else exit_
-            for exit_, region in zip(exits, _innermost(nested, exits, 1), strict=True)
-        ),
-        tuple(
-            let._replace(region=region) for let, region in zip(lets, _innermost(nested, lets, 0), strict=True)
-        ),
-    )
-
-
-def _innermost(
-    regions: list[Region], events: list[Call] | list[Exit] | list[Let], start_field: int
-) -> list[int]:
-    """For events in source order, find the index of the innermost region each starts in."""
-    found = []
-    stack = [0]
-    following = 1
-    for event in events:
-        offset: int = event[start_field]  # type: ignore[assignment]
-        while following < len(regions) and regions[following].start <= offset:
-            while len(stack) > 1 and regions[stack[-1]].end <= regions[following].start:
-                stack.pop()
-            stack.append(following)
-            following += 1
-        while len(stack) > 1 and regions[stack[-1]].end <= offset:
-            stack.pop()
-        found.append(stack[-1])
-    return found
-
-
-def _calls(source: bytes, text: Parsed) -> list[Call]:
+def _calls(source: bytes, text: Parsed) -> list[RawCall]:
     # An argument list ends where its call ends, and no two calls end at the same byte.
-    arguments = {node.end_byte: node.start_byte for node in text.nodes("arguments")}
+    arguments = {end: start for start, end in [node.byte_range for node in text.nodes("arguments")]}
     names: dict[bytes, str] = {}
     altered = text.text
-    found = []
-    for node in text.nodes("call"):
-        start, end = node.start_byte, node.end_byte
+    found: list[RawCall] = []
+    for start, end in [node.byte_range for node in text.nodes("call")]:
         opening = arguments[end]
-        callee = altered[start:opening]
-        dot, colon = callee.rfind(b"."), callee.rfind(b":")
-        name = callee[max(dot, colon) + 1 :]
+        dot, colon = altered.rfind(b".", start, opening), altered.rfind(b":", start, opening)
+        name_start = max(dot, colon, start - 1) + 1
+        name = altered[name_start:opening]
         known = names.get(name)
         if known is None:
             if not _is_identifier(name):
@@ -188,11 +203,11 @@ def _calls(source: bytes, text: Parsed) -> list[Call]:
         kind = CallKind.PLAIN if is_plain else CallKind.METHOD if dot > colon else CallKind.PATH
         following = source[end : end + 1]
         is_tried = following == b"?" or (following in _WHITE and _tried(source, end))
-        found.append(Call(kind, known, start, end, opening - len(name), opening, 0, is_tried))
+        found.append((start, opening, kind, known, end, name_start, is_tried))
     return found
 
 
-def _irregular_call(source: bytes, altered: bytes, span: tuple[int, int, int]) -> Call:
+def _irregular_call(source: bytes, altered: bytes, span: tuple[int, int, int]) -> RawCall:
     """Make a call whose callee does not end in its name: macro, white space, generics, closure."""
     start, end, opening = span
     callee = altered[start:opening].rstrip()
@@ -203,9 +218,10 @@ def _irregular_call(source: bytes, altered: bytes, span: tuple[int, int, int]) -
     if not _is_identifier(name):
         generic = _GENERIC_CALLEE.search(callee)
         if generic is None:
-            return Call(CallKind.OTHER, "", start, end, start, opening, 0, is_tried)
+            return (start, opening, CallKind.OTHER, "", end, start, is_tried)
         name = generic[1]
         name_start = start + generic.start(1)
+    kind: str
     if source[callee_end : callee_end + 1] == b"!":
         kind = CallKind.MACRO
     elif name_start == start:
@@ -213,31 +229,22 @@ def _irregular_call(source: bytes, altered: bytes, span: tuple[int, int, int]) -
     else:
         before = altered[start:name_start].rstrip()[-1:]
         kind = CallKind.METHOD if before == b"." else CallKind.PATH
-    return Call(kind, name.decode("utf-8", "replace"), start, end, name_start, opening, 0, is_tried)
+    return (start, opening, kind, name.decode("utf-8", "replace"), end, name_start, is_tried)
 
 
-def _kept_macros(source: bytes, text: Parsed) -> list[Call]:
+def _kept_macros(source: bytes, text: Parsed) -> list[RawCall]:
     """Return the macro invocations whose arguments are no expressions, as calls."""
-    found = []
+    found: list[RawCall] = []
     for node in text.nodes("macro_invocation"):
         macro = node.child_by_field_name("macro")
         tree = node.child(node.child_count - 1)
-        if macro is None:
+        if macro is None or tree is None:
             continue
         name = source[macro.start_byte : macro.end_byte].rpartition(b":")[2]
-        start, end = node.start_byte, node.end_byte
-        found.append(
-            Call(
-                CallKind.MACRO,
-                name.decode("utf-8", "replace"),
-                start,
-                end,
-                macro.end_byte - len(name),
-                tree.start_byte,
-                0,
-                _tried(source, end),
-            )
-        )
+        start, end = node.byte_range
+        shown = name.decode("utf-8", "replace")
+        name_start = macro.end_byte - len(name)
+        found.append((start, tree.start_byte, CallKind.MACRO, shown, end, name_start, _tried(source, end)))
     return found
 
 
@@ -255,16 +262,16 @@ def _tried(source: bytes, end: int) -> bool:
     return blank is not None and source[blank.end() : blank.end() + 1] == b"?"
 
 
-def _exits(text: Parsed) -> list[Exit]:
+def _exits(text: Parsed) -> list[RawExit]:
     return [
-        Exit(kind, node.start_byte, node.end_byte, 0)
+        (*node.byte_range, kind)
         for kind in (ExitKind.RETURN, ExitKind.BREAK, ExitKind.CONTINUE)
         for node in text.nodes(kind)
     ]
 
 
 def _span(node: Node | None) -> tuple[int, int]:
-    return (0, 0) if node is None else (node.start_byte, node.end_byte)
+    return (0, 0) if node is None else node.byte_range
 
 
 def _region(
@@ -274,22 +281,23 @@ def _region(
     pattern: tuple[int, int],
     group: tuple[int, int],
 ) -> Region:
-    return Region(kind, 0, body.start_byte, body.end_byte, *condition, *pattern, *group, *tail_of(body))
+    return _new(Region, (kind, 0, *body.byte_range, *condition, *pattern, *group, *tail_of(body)))
 
 
-def _add_let(node: Node, lets: list[Let], regions: list[Region]) -> None:
+def _add_let(node: Node, lets: list[RawLet], regions: list[Region]) -> None:
     pattern = _span(node.child_by_field_name("pattern"))
     value = _span(node.child_by_field_name("value"))
-    start, end = node.start_byte, node.end_byte
-    lets.append(Let(start, end, *pattern, *value, 0))
-    alternative = node.child_by_field_name("alternative")
+    span = node.byte_range
+    lets.append((*span, *pattern, *value))
+    # An alternative stands behind the value; without one the value is last but for the semicolon.
+    alternative = node.child_by_field_name("alternative") if value[1] + 1 < span[1] else None
     if alternative is not None:
-        regions.append(_region(RegionKind.LET_ELSE, alternative, value, pattern, (start, end)))
+        regions.append(_region(RegionKind.LET_ELSE, alternative, value, pattern, span))
 
 
 def _add_if(node: Node, regions: list[Region]) -> None:
     condition = _span(node.child_by_field_name("condition"))
-    group = (node.start_byte, node.end_byte)
+    group = node.byte_range
     then = node.child_by_field_name("consequence")
     if then is not None:
         regions.append(_region(RegionKind.THEN, then, condition, (0, 0), group))
@@ -301,7 +309,7 @@ def _add_if(node: Node, regions: list[Region]) -> None:
 
 def _add_match(node: Node, regions: list[Region]) -> None:
     condition = _span(node.child_by_field_name("value"))
-    group = (node.start_byte, node.end_byte)
+    group = node.byte_range
     block = node.child_by_field_name("body")
     for arm in block.named_children if block is not None else []:
         value = arm.child_by_field_name("value") if arm.type == "match_arm" else None
@@ -321,4 +329,4 @@ def _add_loop_or_closure(node: Node, regions: list[Region]) -> None:
         kind = RegionKind.LOOP
         condition = _span(node.child_by_field_name("condition") or node.child_by_field_name("value"))
         pattern = _span(node.child_by_field_name("pattern"))
-    regions.append(_region(kind, body, condition, pattern, (node.start_byte, node.end_byte)))
+    regions.append(_region(kind, body, condition, pattern, node.byte_range))

@@ -8,7 +8,7 @@ from operator import attrgetter
 
 from tree_sitter import Node
 
-from audit.scanner.extract.bodies import Events, place, tail_of
+from audit.scanner.extract.bodies import Events, tail_of
 from audit.scanner.extract.facts import Function, Item, MacroDefinition, Parameter, Scope, ScopeKind, Use
 from audit.scanner.extract.macros import TokenTree
 from audit.scanner.extract.syntax import Parsed
@@ -227,8 +227,7 @@ def _function(
     body = node.child_by_field_name("body")
     name_start = name.start_byte if name is not None else start
     span = (body.start_byte, body.end_byte) if body is not None else (0, 0)
-    inside = events.within(*span, holes) if body is not None else ([], [], [], [])
-    regions, calls, exits, lets = place((*span, *tail_of(body)), *inside)
+    regions, calls, exits, lets = events.within(span, tail_of(body), holes)
     prefix = source[start:name_start].decode("utf-8", "replace")
     return Function(
         macro if is_wrapper else _text(source, name),

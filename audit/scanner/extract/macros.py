@@ -15,7 +15,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-_INVOCATION = re.compile(rb"\b([A-Za-z_]\w*)!(\s*)([(\[])")
+_OPENING = re.compile(rb"!\s*([(\[])")
+_WORD = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+_NAME_WINDOW = 80
 _WRAPPER = b"fn m()"
 _CLOSING = {b"(": b")", b"[": b"]", b"{": b"}"}
 # Arguments of these are patterns or items, never expressions alone.
@@ -31,21 +33,35 @@ class TokenTree(NamedTuple):
     macro: str
     is_definition: bool
 
+    @property
+    def wrapper_start(self) -> int:
+        """Where the function that wraps the tree begins."""
+        return self.start - len(_WRAPPER)
+
 
 def open_arguments(source: bytes, kept: Sequence[tuple[int, int]] = ()) -> bytes:
     """Rewrite macro invocations with expression arguments as calls, but none inside the spans `kept`."""
+    text = bytearray(source)
+    for match in _OPENING.finditer(source):
+        mark = match.start()
+        name = _name_before(source, mark)
+        if not name or any(start <= mark - len(name) < end for start, end in kept):
+            continue
+        if match[1] == b"[":
+            if name == b"vec":
+                text[mark - len(name) : mark + 1] = b" " * (len(name) + 1)
+        elif name not in _NOT_EXPRESSIONS:
+            text[mark] = 0x20
+    return bytes(text)
 
-    def rewrite(match: re.Match[bytes]) -> bytes:
-        name, space, opening = match.groups()
-        if any(start <= match.start() < end for start, end in kept):
-            return match[0]
-        if opening == b"[":
-            return b" " * (len(name) + 1) + space + opening if name == b"vec" else match[0]
-        if name in _NOT_EXPRESSIONS:
-            return match[0]
-        return name + b" " + space + opening
 
-    return _INVOCATION.sub(rewrite, source)
+def _name_before(source: bytes, end: int) -> bytes:
+    """Return the identifier that ends at an offset, or nothing."""
+    window = source[max(end - _NAME_WINDOW, 0) : end]
+    name = window[len(window.rstrip(_WORD)) :]
+    if len(name) == _NAME_WINDOW:
+        name = source[len(source[:end].rstrip(_WORD)) : end]
+    return b"" if name[:1].isdigit() else name
 
 
 def overlay(source: bytes, trees: Iterable[TokenTree]) -> tuple[bytes, dict[int, TokenTree]]:
@@ -64,7 +80,7 @@ def overlay(source: bytes, trees: Iterable[TokenTree]) -> tuple[bytes, dict[int,
             body = _blank_repetitions(body)
         elif opening != b"{":
             body = _separate(body)
-        text[tree.start - len(_WRAPPER) : tree.start] = _WRAPPER
+        text[tree.wrapper_start : tree.start] = _WRAPPER
         text[tree.start : tree.end] = b"{" + body + b"}"
         wrapped[tree.start] = tree
     return bytes(text), wrapped

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import metadata
 from importlib.resources import files
 
 import tree_sitter_rust
-from tree_sitter import Language, Node, Parser, Query, QueryCursor
+from tree_sitter import Language, Node, Parser, Point, Query, QueryCursor, Range
 
 from audit.scanner.extract.macros import TokenTree, open_arguments, overlay
 
@@ -36,9 +37,10 @@ class Parsed:
 
     __slots__ = ("captures", "root", "text")
 
-    def __init__(self, text: bytes) -> None:
+    def __init__(self, text: bytes, ranges: list[Range] | None = None) -> None:
         self.text = text
-        self.root = _parser().parse(text).root_node
+        parser = _parser() if ranges is None else Parser(_language(), included_ranges=ranges)
+        self.root = parser.parse(text).root_node
         self.captures: Captures = QueryCursor(_query()).captures(self.root)
 
     def nodes(self, name: str) -> list[Node]:
@@ -75,7 +77,31 @@ def parse_token_trees(source: bytes, parsed: Parsed) -> tuple[Parsed, dict[int, 
     if not trees:
         return None
     text, wrapped = overlay(parsed.text, trees)
-    return Parsed(text), wrapped
+    return Parsed(text, _ranges(text, wrapped.values())), wrapped
+
+
+def _ranges(text: bytes, trees: Iterable[TokenTree]) -> list[Range]:
+    """Return where the overlaid text is not blank: the parser is slow on blanks."""
+    spans: list[tuple[int, int]] = []
+    for start, end in sorted((tree.wrapper_start, tree.end) for tree in trees):
+        if spans and start <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
+        else:
+            spans.append((start, end))
+    return [Range(*points, *span) for span, points in zip(spans, _points(text, spans), strict=True)]
+
+
+def _points(text: bytes, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[Point, Point]]:
+    """Yield where sorted spans start and end, by row and column."""
+    row = line_start = previous = 0
+    for span in spans:
+        points = []
+        for offset in span:
+            row += text.count(b"\n", previous, offset)
+            line_start = text.rfind(b"\n", previous, offset) + 1 or line_start
+            previous = offset
+            points.append(Point(row, offset - line_start))
+        yield points[0], points[1]
 
 
 def _line_end(source: bytes, offset: int) -> int:
