@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from audit.models.lease import LeasedRow, RowState
+from audit.models.parity import (
+    Capability,
+    CapabilityGap,
+    CapabilityReading,
+    ParityDump,
+    ParityOperator,
+)
 from audit.models.repository import Branch, Commit, Crate, Repository, RepositoryKind
 from audit.models.result import Result
 from audit.models.scan import ScanFile, ScanRequest, ScanRule, ScanRun
@@ -10,11 +17,16 @@ from audit.models.site import FallbackSite, Lineage, SiteState
 
 __all__ = [
     "Branch",
+    "Capability",
+    "CapabilityGap",
+    "CapabilityReading",
     "Commit",
     "Crate",
     "FallbackSite",
     "LeasedRow",
     "Lineage",
+    "ParityDump",
+    "ParityOperator",
     "Repository",
     "RepositoryKind",
     "Result",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -87,6 +87,7 @@ class Layout:
     traits: tuple[tuple[str, OperationKind], ...]
 
 
+_FAMILY = "ferrotorch"
 FERROTORCH = Layout(
     gpu_crates=frozenset({"ferrotorch-gpu", "ferrotorch-cubecl", "ferrotorch-xpu", "ferrotorch-mps"}),
     crates=frozenset(
@@ -192,3 +193,31 @@ def operations(declarations: Iterable[Declaration], layout: Layout = FERROTORCH)
 def gpu_operations(rows: Iterable[Operation]) -> Iterator[Operation]:
     """Yield the public operations that are named or located as GPU code."""
     return (row for row in rows if row.kind in GPU_KINDS)
+
+
+def layout_of(crates: Iterable[str]) -> Layout | None:
+    """Return the layout of a workspace: ferrotorch's, under the name that the workspace's crates begin with.
+
+    A workspace has it whose `NAME-core` and `NAME-gpu` are crates; any other has none that is known.
+    """
+    names = frozenset(crates)
+    families = sorted(
+        name.removesuffix("-core") for name in names if name.endswith("-core") and _gpu_twin(name) in names
+    )
+    if not families:
+        return None
+
+    def renamed(name: str) -> str:
+        return name.replace(_FAMILY, families[0], 1)
+
+    return replace(
+        FERROTORCH,
+        gpu_crates=frozenset(map(renamed, FERROTORCH.gpu_crates)),
+        crates=frozenset(map(renamed, FERROTORCH.crates)),
+        devices={renamed(name): device for name, device in FERROTORCH.devices.items()},
+        kernel_devices={renamed(name): device for name, device in FERROTORCH.kernel_devices.items()},
+    )
+
+
+def _gpu_twin(core: str) -> str:
+    return f"{core.removesuffix('-core')}-gpu"

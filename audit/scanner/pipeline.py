@@ -32,6 +32,7 @@ _BATCH_BYTES = 400_000
 _PTX_SUFFIX = ".ptx"
 
 ProgressCallback = Callable[[Progress], None]
+Observer = Callable[[Judgement], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +52,17 @@ def scan(
     cache: FactsCache | None = None,
     assembler: Assembler | None = None,
     progress: ProgressCallback | None = None,
+    observe: Observer | None = None,
 ) -> ScanReport:
     """Scan a tree. Files that can't be read or parsed are in the manifest; the scan goes on without them.
 
-    Rules that need the assembler report themselves as not run when none is given.
+    Rules that need the assembler report themselves as not run when none is given. `observe` is shown the
+    linked workspace once the rules have judged it; it must keep nothing of it.
     """
     started = time.monotonic()
     # The workspace is gone when `_examine` returns: a collection behind it finds nothing to walk.
     with _without_collections():
-        examined = _examine(source, profile, rules, jobs, cache, assembler, progress or _ignore)
+        examined = _examine(source, profile, rules, jobs, cache, assembler, progress or _ignore, observe)
     return replace(examined, duration_seconds=time.monotonic() - started)
 
 
@@ -71,6 +74,7 @@ def _examine(
     cache: FactsCache | None,
     assembler: Assembler | None,
     report: ProgressCallback,
+    observe: Observer | None,
 ) -> ScanReport:
     reads = _read_all(source, report)
     rust = {
@@ -90,6 +94,8 @@ def _examine(
     report(Progress("judge", 0, len(rules)))
     results, runs = judge(judgement, rules)
     report(Progress("judge", len(rules), len(rules)))
+    if observe is not None:
+        observe(judgement)
     return ScanReport(
         scanner_version=scanner_version(),
         profile_name=profile.name,

@@ -33,12 +33,16 @@ class Coverage:
         )
 
     def could_see(self, *, rule_id: str, path: str) -> bool:
-        """Whether a result of the rule in the file would be in the report if it were in the code.
+        """Whether a result of the rule in the file would be in the report if it were in the code."""
+        return rule_id in self.rules_run and self.could_read(path=path)
+
+    def could_read(self, *, path: str) -> bool:
+        """Whether the scan knows all that the file holds.
 
         A file that the scan read whole was seen; so was one that is no longer in the tree, if the scan read
         anything at all and did not pass by the folder it was in.
         """
-        if rule_id not in self.rules_run or not self.files_read:
+        if not self.files_read:
             return False
         if path in self.files_known:
             return path in self.files_read

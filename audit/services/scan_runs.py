@@ -12,8 +12,9 @@ from django.db.models.functions import Now
 from audit.errors import AuditError, LeaseLostError
 from audit.models import RowState, ScanRun
 from audit.scanner.errors import ScanError
-from audit.scanner.report import Progress, ScanReport
+from audit.scanner.report import Progress
 from audit.services import scanning
+from audit.services.capabilities import capabilities_store, capability_gaps_follow
 from audit.services.ingest import IngestSummary, scan_report_ingest
 from audit.services.leases import LEASE, Heartbeat, lease_claim, lease_finish, lease_kept
 
@@ -31,9 +32,9 @@ def scan_run_execute(*, pk: int, after_ingest: AfterIngest, lease: timedelta = L
     scan_run = ScanRun.objects.select_related("repository", "commit", "branch").get(pk=pk)
     try:
         with lease_kept(row=scan_run, lease_id=lease_id, lease=lease) as heartbeat:
-            report = _scan(scan_run, heartbeat)
-            heartbeat.note(phase="ingest", done=0, total=len(report.results))
-            scan_report_ingest(scan_run=scan_run, lease_id=lease_id, report=report, after_ingest=after_ingest)
+            scanned = _scan(scan_run, heartbeat)
+            heartbeat.note(phase="ingest", done=0, total=len(scanned.report.results))
+            _store(scan_run, lease_id, scanned, after_ingest)
     except LeaseLostError:
         return False
     except OperationalError:
@@ -57,7 +58,23 @@ def scan_run_cancel(*, scan_run: ScanRun) -> bool:
     )
 
 
-def _scan(scan_run: ScanRun, heartbeat: Heartbeat) -> ScanReport:
+def _store(
+    scan_run: ScanRun, lease_id: uuid.UUID, scanned: scanning.Scanned, after_ingest: AfterIngest
+) -> None:
+    """Store results and capabilities in one transaction."""
+    report, capabilities = scanned.report, scanned.capabilities
+
+    def with_capabilities(summary: IngestSummary) -> None:
+        capabilities_store(scan_run=scan_run, report=report, capabilities=capabilities)
+        branch = summary.branch
+        if branch is not None and branch.name == scan_run.repository.default_branch:
+            capability_gaps_follow(scan_run=scan_run, report=report, capabilities=capabilities)
+        after_ingest(summary)
+
+    scan_report_ingest(scan_run=scan_run, lease_id=lease_id, report=report, after_ingest=with_capabilities)
+
+
+def _scan(scan_run: ScanRun, heartbeat: Heartbeat) -> scanning.Scanned:
     judge = scanning.judge_current(repository=scan_run.repository, commit=scan_run.commit)
     asked = (scan_run.scanner_version, scan_run.profile_hash, scan_run.ptxas_version)
     if asked != (judge.scanner_version, judge.profile_hash, judge.ptxas_version):
@@ -69,10 +86,10 @@ def _scan(scan_run: ScanRun, heartbeat: Heartbeat) -> ScanReport:
     def note(progress: Progress) -> None:
         heartbeat.note(phase=progress.phase, done=progress.done, total=progress.total)
 
-    report = scanning.commit_scan(scan_run=scan_run, progress=note)
+    scanned = scanning.commit_scan(scan_run=scan_run, progress=note)
     if scan_run.commit.is_snapshot:
         scanning.snapshot_check(scan_run=scan_run)
-    return report
+    return scanned
 
 
 def _fail(scan_run: ScanRun, lease_id: uuid.UUID, reason: str) -> None:

@@ -14,6 +14,7 @@ from audit.models import Commit, Repository, ScanRun
 from audit.rules import RULES
 from audit.scanner.cache import DirectoryCache
 from audit.scanner.errors import ScanError
+from audit.scanner.judge import Judgement
 from audit.scanner.pipeline import scan, scanner_version
 from audit.scanner.profile import Profile, load_profile
 from audit.scanner.profile_choice import ChosenProfile, profile_for
@@ -21,6 +22,7 @@ from audit.scanner.ptx.assembler import Assembler, find_assembler
 from audit.scanner.report import Progress, ScanReport
 from audit.scanner.source.base import Content, Source
 from audit.scanner.source.opening import open_source
+from audit.services.capabilities import Capabilities, capabilities_derive
 from audit.services.git_repository import git_dir_of
 
 SNAPSHOT = "snapshot:"
@@ -44,10 +46,23 @@ def judge_current(*, repository: Repository, commit: Commit) -> Judge:
     return Judge(scanner_version(), loaded.name, loaded.digest, version)
 
 
-def commit_scan(*, scan_run: ScanRun, progress: Callable[[Progress], None]) -> ScanReport:
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """What the scan of a commit gave."""
+
+    report: ScanReport
+    capabilities: Capabilities
+
+
+def commit_scan(*, scan_run: ScanRun, progress: Callable[[Progress], None]) -> Scanned:
     """Scan the commit of a scan's row."""
     source = _source(scan_run.repository, scan_run.commit)
     chosen = _chosen(scan_run.repository, source)
+    derived: list[Capabilities] = []
+
+    def observe(judgement: Judgement) -> None:
+        derived.append(capabilities_derive(summaries=judgement.summaries, kernels=judgement.kernels))
+
     report = scan(
         source,
         profile=chosen.profile,
@@ -56,8 +71,9 @@ def commit_scan(*, scan_run: ScanRun, progress: Callable[[Progress], None]) -> S
         cache=DirectoryCache(Path(settings.SCAN_CACHE_DIR)),
         assembler=_assembler(),
         progress=progress,
+        observe=observe,
     )
-    return replace(report, profile_reason=chosen.reason)
+    return Scanned(replace(report, profile_reason=chosen.reason), derived[0])
 
 
 def snapshot_id(*, folder: Path) -> str:

@@ -12,6 +12,7 @@ from django.core.management.base import SystemCheckError
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
+from audit.services.parity import parity_dumps_import_shipped
 from migrations_tracker.supervisor.errors import SupervisorError
 
 ADMINISTRATOR = "admin"
@@ -32,6 +33,11 @@ def apply_schema_migrations() -> int:
     if missing:
         call_command("migrate", verbosity=0, interactive=False)
     return missing
+
+
+def import_parity_dumps() -> str:
+    """Bring in what PyTorch says about itself, and return of which versions."""
+    return ", ".join(str(dump) for dump in parity_dumps_import_shipped())
 
 
 def collect_static_files() -> None:

@@ -123,6 +123,8 @@ class LocalRun:
             prepare.check_configuration()
             applied = prepare.apply_schema_migrations()
             facts.append(f"{applied} applied" if applied else "none was missing")
+        with self.console.step("PyTorch's operators") as facts:
+            facts.append(prepare.import_parity_dumps())
         with self.console.step("Style sheets and scripts"):
             prepare.collect_static_files()
         with self.console.step("Administrator") as facts:

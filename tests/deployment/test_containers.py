@@ -107,7 +107,7 @@ def test_the_programs_that_are_started_exist(name: str) -> None:
     modules = re.findall(r"\b((?:workers|migrations_tracker)(?:\.\w+)+)", " ".join(command))
     for module in modules:
         assert importlib.util.find_spec(module) is not None
-    assert modules or "manage.py" in command
+    assert modules or "manage.py" in " ".join(command)
 
 
 def test_the_health_check_of_the_image_is_a_program_of_the_product() -> None:

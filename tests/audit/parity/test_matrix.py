@@ -14,112 +14,12 @@ from audit.scanner.link.resolve import Resolver
 from audit.scanner.link.summaries import Summaries
 from audit.scanner.profile import load_profile
 from audit.scanner.source.memory import MemorySource
-from tests.audit.parity.sample import manifest
-
-ROOT = b'[workspace]\nmembers = ["ferrotorch-core", "ferrotorch-gpu", "ferrotorch-xpu"]\n'
-
-XPU = b"""
-macro_rules! xpu_unary {
-    ($name:ident) => {
-        pub fn $name(x: &Tensor<f32>) -> R<Tensor<f32>> {
-            let data = x.data_vec()?;
-            make_xpu_tensor(data.iter().map(|v| -v).collect(), x.shape())
-        }
-    };
-}
-xpu_unary!(xpu_neg);
-pub fn twice(x: &Tensor<f32>) -> R<Tensor<f32>> { xpu_neg(&xpu_neg(x)?) }
-"""
-
-CORE = b"""
-pub mod ops;
-pub struct Tensor<T> { data: Vec<T> }
-pub trait GpuBackend {
-    fn exp_f32(&self, a: &GpuBufferHandle) -> R<GpuBufferHandle>;
-    fn exp_f64(&self, _a: &GpuBufferHandle) -> R<GpuBufferHandle> {
-        Err(FerrotorchError::InvalidArgument { message: "exp_f64 not implemented".into() })
-    }
-    fn sqrt_f32(&self, a: &GpuBufferHandle) -> R<GpuBufferHandle> {
-        Err(FerrotorchError::NotImplementedOnCuda { op: "sqrt" })
-    }
-    fn relu_f32(&self, a: &GpuBufferHandle) -> R<GpuBufferHandle>;
-    fn abs_f32(&self, a: &GpuBufferHandle) -> R<GpuBufferHandle>;
-}
-"""
-
-OPS = b"""
-use crate::{gpu_backend, GpuBackend, Tensor};
-
-pub fn exp<T>(input: &Tensor<T>) -> R<Tensor<T>> {
-    if input.is_cuda() {
-        let backend = gpu_backend().unwrap();
-        if is_f32::<T>() {
-            return wrap(backend.exp_f32(input.gpu_handle()?)?);
-        }
-        return wrap(backend.exp_f64(input.gpu_handle()?)?);
-    }
-    host_exp(input)
-}
-
-pub fn lgamma<T>(input: &Tensor<T>) -> R<Tensor<T>> {
-    let data = input.data_vec()?;
-    Tensor::from_vec(data.iter().map(|x| x.ln_gamma()).collect(), input.shape())
-}
-
-pub fn digamma<T>(input: &Tensor<T>) -> R<Tensor<T>> {
-    if input.is_cuda() {
-        return Err(FerrotorchError::NotImplementedOnCuda { op: "digamma" });
-    }
-    host_digamma(input)
-}
-"""
-
-GPU = b"""
-pub struct CudaBackendImpl;
-impl GpuBackend for CudaBackendImpl {
-    fn exp_f32(&self, a: &GpuBufferHandle) -> R<GpuBufferHandle> { gpu_exp(a) }
-    fn relu_f32(&self, a: &GpuBufferHandle) -> R<GpuBufferHandle> { gpu_relu(a) }
-    fn abs_f32(&self, a: &GpuBufferHandle) -> R<GpuBufferHandle> { gpu_abs(a) }
-}
-pub fn gpu_exp(a: &CudaBuffer<f32>) -> GpuResult<CudaBuffer<f32>> {
-    let f = get_or_compile("exp")?;
-    stream.launch_builder(&f).launch(cfg)
-}
-pub fn gpu_relu(a: &CudaBuffer<f32>) -> GpuResult<CudaBuffer<f32>> {
-    let f = match get_or_compile("relu") {
-        Ok(f) => f,
-        Err(_) => {
-            let host = gpu_to_cpu(a, device)?;
-            let out: Vec<f32> = host.iter().map(|x| x.max(0.0)).collect();
-            return cpu_to_gpu(&out, device);
-        }
-    };
-    stream.launch_builder(&f).launch(cfg)
-}
-pub fn gpu_abs(a: &CudaBuffer<f32>) -> GpuResult<CudaBuffer<f32>> {
-    let f = get_or_compile("abs")?;
-    stream.launch_builder(&f).launch(cfg)
-}
-pub fn gpu_tanh_f64(a: &CudaBuffer<f64>) -> GpuResult<CudaBuffer<f64>> {
-    let f = get_or_compile("tanh")?;
-    stream.launch_builder(&f).launch(cfg)
-}
-"""
+from tests.audit.parity.states import sources
 
 
 @pytest.fixture(scope="module")
 def matrix() -> Matrix:
-    files = {
-        "Cargo.toml": ROOT,
-        "ferrotorch-core/Cargo.toml": manifest("ferrotorch-core"),
-        "ferrotorch-core/src/lib.rs": CORE,
-        "ferrotorch-core/src/ops.rs": OPS,
-        "ferrotorch-xpu/Cargo.toml": manifest("ferrotorch-xpu"),
-        "ferrotorch-xpu/src/lib.rs": XPU,
-        "ferrotorch-gpu/Cargo.toml": manifest("ferrotorch-gpu"),
-        "ferrotorch-gpu/src/lib.rs": GPU,
-    }
-    workspace = read_workspace(MemorySource(files))
+    workspace = read_workspace(MemorySource(sources()))
     summaries = Summaries(workspace, Resolver(workspace), load_profile())
     broken = {"ferrotorch_gpu::gpu_abs": "ABS_PTX"}
     return Matrix(summaries, catalogue.newest(), broken_ptx=broken)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from audit.parity.operations import OperationKind, gpu_operations
+from audit.parity.operations import FERROTORCH, OperationKind, gpu_operations, layout_of
 from tests.audit.parity.sample import sample_operations
 
 EXPECTED = {
@@ -44,3 +44,16 @@ def test_backend_methods_and_kernels_are_the_gpu_operations() -> None:
     assert "add_f32" in names
     assert "xpu_neg" in names
     assert "svd" not in names
+
+
+def test_a_workspace_of_the_family_has_its_layout_under_its_own_name() -> None:
+    layout = layout_of(["minitorch", "minitorch-core", "minitorch-gpu", "minitorch-nn"])
+    assert layout is not None
+    assert layout.kernel_devices["minitorch-gpu"] == "cuda"
+    assert "minitorch-nn" in layout.crates
+    assert layout_of(["ferrotorch-core", "ferrotorch-gpu"]) == FERROTORCH
+
+
+def test_a_workspace_without_a_core_and_a_gpu_crate_of_one_name_has_none() -> None:
+    assert layout_of(["candle-core", "candle-kernels"]) is None
+    assert layout_of([]) is None

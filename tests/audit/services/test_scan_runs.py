@@ -18,8 +18,9 @@ from pytest_django import Settings
 from audit.errors import LeaseLostError, RevisionUnknownError
 from audit.models import FallbackSite, Repository, Result, RowState, ScanRequest, ScanRun, SiteState
 from audit.scanner.errors import ScanError
-from audit.scanner.report import Progress
+from audit.scanner.report import Progress, ScanReport
 from audit.services import leases, scan_requests, scan_runs, scanning
+from audit.services.capabilities import NO_LAYOUT, Capabilities
 from audit.services.leases import lease_claim, lease_finish, lease_give_up_lost, lease_wake
 from audit.services.repositories import repository_add
 from migrations_tracker.services.follow_up import scan_run_follow_up
@@ -86,12 +87,17 @@ def execute(scan_run: ScanRun) -> bool:
     return scan_runs.scan_run_execute(pk=scan_run.pk, after_ingest=scan_run_follow_up)
 
 
-def answer_with(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+def scanned(report: ScanReport) -> scanning.Scanned:
+    """What the scanner gives, without a matrix."""
+    return scanning.Scanned(report, Capabilities("2.11.0", failure_reason=NO_LAYOUT))
+
+
+def answer_with(monkeypatch: pytest.MonkeyPatch, act: Callable[[], ScanReport]) -> None:
     """Let the scanner answer what `act` gives."""
     judge = scanning.Judge("1.0", "ferrotorch", "0" * 64, "")
     monkeypatch.setattr(scanning, "judge_current", lambda *, repository, commit: judge)
     monkeypatch.setattr(scanning, "snapshot_check", lambda *, scan_run: None)
-    monkeypatch.setattr(scanning, "commit_scan", lambda *, scan_run, progress: act())
+    monkeypatch.setattr(scanning, "commit_scan", lambda *, scan_run, progress: scanned(act()))
 
 
 def test_a_git_repository_is_scanned_from_asking_to_sites(tree: Path) -> None:
@@ -154,7 +160,7 @@ def test_two_workers_at_the_same_moment_store_one_scan(
 
 
 def test_a_scan_that_cannot_be_done_says_why_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail() -> object:
+    def fail() -> ScanReport:
         raise ScanError("The commit holds no Rust file.")
 
     answer_with(monkeypatch, fail)
@@ -166,7 +172,7 @@ def test_a_scan_that_cannot_be_done_says_why_and_changes_nothing(monkeypatch: py
 
 
 def test_a_scanner_that_breaks_down_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    def break_down() -> object:
+    def break_down() -> ScanReport:
         raise ZeroDivisionError("by zero")
 
     answer_with(monkeypatch, break_down)
@@ -208,7 +214,7 @@ def test_progress_is_stored_while_the_scan_runs(monkeypatch: pytest.MonkeyPatch)
                 break
             threading.Event().wait(0.02)
         seen.append((scan_run.phase, scan_run.done, scan_run.total))
-        return make_report()
+        return scanned(make_report())
 
     monkeypatch.setattr(scanning, "commit_scan", scan)
     assert execute(scan_run)
@@ -252,7 +258,7 @@ def test_a_row_is_not_sent_again_at_once() -> None:
 def test_a_cancelled_scan_stores_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     scan_run = make_scan_run(make_repository())
 
-    def cancel() -> object:
+    def cancel() -> ScanReport:
         assert scan_runs.scan_run_cancel(scan_run=scan_run)
         return make_report([make_result()])
 

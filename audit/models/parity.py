@@ -1,0 +1,176 @@
+"""What PyTorch does, and what each commit can do: dumps, operators, capabilities and the gaps between."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.urls import reverse
+
+from audit.models.repository import Repository
+from audit.models.scan import ScanRun
+from audit.parity.capability import State
+from audit.parity.catalogue import Direction
+from audit.parity.counterparts import SupportState
+from audit.parity.families import Family
+
+_FAMILIES = [family.value for family in Family]
+
+
+class ParityDump(models.Model):
+    """What one PyTorch said about itself, once: `digest` is that of its content."""
+
+    torch_version = models.CharField(max_length=60)
+    cuda_version = models.CharField(max_length=20, blank=True)
+    gpu_name = models.CharField(max_length=200, blank=True)
+    taken_at = models.DateTimeField()
+    command = models.TextField(blank=True)
+    digest = models.CharField(max_length=64, unique=True)
+    operator_count = models.PositiveIntegerField()
+    imported_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("-taken_at", "-id")
+
+    def __str__(self) -> str:
+        return f"torch {self.torch_version}"
+
+
+class ParityOperator(models.Model):
+    """An operator, module or distribution's method in a dump, with all that the dump says of it."""
+
+    dump = models.ForeignKey(ParityDump, on_delete=models.CASCADE, related_name="operators")
+    name = models.CharField(max_length=200, db_collation="C")
+    family = models.CharField(max_length=20)
+    facts = models.JSONField()
+
+    class Meta:
+        ordering = ("name",)
+        constraints = (
+            models.UniqueConstraint(name="parity_operator_once_per_dump", fields=["dump", "name"]),
+            models.CheckConstraint(name="parity_operator_family_known", condition=Q(family__in=_FAMILIES)),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class CapabilityReading(models.Model):
+    """That the capabilities of a scan were derived, held to which PyTorch, or why they were not."""
+
+    scan_run = models.OneToOneField(ScanRun, on_delete=models.CASCADE, related_name="capability_reading")
+    torch_version = models.CharField(max_length=60)
+    cell_count = models.PositiveIntegerField(default=0)
+    gap_count = models.PositiveIntegerField(default=0)
+    failure_reason = models.TextField(blank=True)
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                name="capability_reading_failed_has_no_cells",
+                condition=Q(failure_reason="") | Q(cell_count=0, gap_count=0),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"Capabilities of scan {self.scan_run_id}"
+
+
+class _Case(models.Model):
+    """What a cell is about."""
+
+    operator = models.CharField(max_length=200, db_collation="C")
+    dtype = models.CharField(max_length=20, db_collation="C")
+    device = models.CharField(max_length=20, db_collation="C")
+    direction = models.CharField(max_length=10, db_collation="C")
+    family = models.CharField(max_length=20, db_collation="C")
+    state = models.CharField(max_length=20)
+    path = models.CharField(max_length=1000, blank=True, db_collation="C")
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{self.operator} {self.direction} {self.dtype} on {self.device}"
+
+
+class Capability(_Case):
+    """What the code of a scan does for an operator, dtype, device and direction, and what PyTorch does.
+
+    `path`, `line`, `symbol` and `note` are the code that proves the state; `implementations` all that serves
+    the case, `symbols` their names with those of their callers.
+    """
+
+    scan_run = models.ForeignKey(ScanRun, on_delete=models.CASCADE, related_name="capabilities")
+    crate = models.CharField(max_length=200, blank=True, db_collation="C")
+    line = models.PositiveIntegerField(default=0)
+    symbol = models.TextField(blank=True, db_collation="C")
+    note = models.TextField(blank=True)
+    implementations = models.JSONField(default=list)
+    symbols = ArrayField(models.TextField(), default=list)
+    pytorch_state = models.CharField(max_length=20)
+    pytorch_proof = models.TextField()
+    is_gap = models.BooleanField()
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                name="capability_once_per_scan",
+                fields=["scan_run", "device", "operator", "dtype", "direction"],
+            ),
+            models.CheckConstraint(
+                name="capability_state_known", condition=Q(state__in=[state.value for state in State])
+            ),
+            models.CheckConstraint(
+                name="capability_pytorch_known",
+                condition=Q(pytorch_state__in=[state.value for state in SupportState]),
+            ),
+            models.CheckConstraint(
+                name="capability_direction_known", condition=Q(direction__in=[d.value for d in Direction])
+            ),
+            models.CheckConstraint(name="capability_family_known", condition=Q(family__in=_FAMILIES)),
+        )
+
+    def address(self, repository: Repository) -> str:
+        """Return the address of the cell's page, which is the same at every commit."""
+        return cell_address(repository, self)
+
+
+class CapabilityGap(_Case):
+    """A case that PyTorch computes on the device and the code does not, over all scans of the default branch.
+
+    `state` and `path` are the code as the gap was last seen. A gap closes when a scan sees that the case is
+    computed on the device, or that nothing serves it any more; `closed_scan` is that scan.
+    """
+
+    repository = models.ForeignKey(Repository, on_delete=models.CASCADE, related_name="capability_gaps")
+    is_open = models.BooleanField(default=True)
+    first_seen_scan = models.ForeignKey(ScanRun, on_delete=models.CASCADE, related_name="+", db_index=False)
+    last_seen_scan = models.ForeignKey(ScanRun, on_delete=models.CASCADE, related_name="+", db_index=False)
+    closed_scan = models.ForeignKey(
+        ScanRun, null=True, blank=True, on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                name="capability_gap_once",
+                fields=["repository", "operator", "dtype", "device", "direction"],
+            ),
+            models.CheckConstraint(
+                name="capability_gap_closed_by_a_scan",
+                condition=Q(is_open=True, closed_scan__isnull=True)
+                | Q(is_open=False, closed_scan__isnull=False),
+            ),
+        )
+
+    def get_absolute_url(self) -> str:
+        return cell_address(self.repository, self)
+
+
+def cell_address(repository: Repository, case: _Case) -> str:
+    """Return the address of a case's page."""
+    place = reverse("capability-detail", args=[repository.slug, case.operator])
+    return f"{place}?dtype={quote(case.dtype)}&device={quote(case.device)}&direction={case.direction}"

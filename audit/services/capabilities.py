@@ -1,0 +1,207 @@
+"""What the code of a commit can do on each device: derived while it is scanned, stored with its results."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from audit.models import Capability, CapabilityGap, CapabilityReading, ScanRun
+from audit.parity.capability import Cell, Implementation
+from audit.parity.catalogue import newest
+from audit.parity.families import Family, family_of
+from audit.parity.matrix import Matrix
+from audit.parity.operations import layout_of
+from audit.scanner.link.summaries import Summaries
+from audit.scanner.ptx.kernels import Kernels
+from audit.scanner.report import ScanReport
+from audit.services.copying import as_json, rows_copy
+from audit.services.coverage import Coverage
+
+NO_LAYOUT = "No crate `NAME-core` with a `NAME-gpu` beside it: this workspace's operations are not known."
+
+_log = logging.getLogger(__name__)
+_Key = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """The cells of a commit and the PyTorch they were held to, or why there are none."""
+
+    torch_version: str
+    cells: tuple[Cell, ...] = ()
+    failure_reason: str = ""
+
+
+def capabilities_derive(*, summaries: Summaries, kernels: Kernels) -> Capabilities:
+    """Derive the capabilities of a linked workspace. What goes wrong is said in the answer, never raised."""
+    version = newest().version
+    layout = layout_of(package.name for package in summaries.workspace.packages)
+    if layout is None:
+        return Capabilities(version, failure_reason=NO_LAYOUT)
+    try:
+        matrix = Matrix(summaries, newest(), layout, _broken_ptx(summaries, kernels))
+        return Capabilities(version, matrix.cells())
+    except Exception as error:
+        # The scan's own results stand without the matrix.
+        _log.exception("The capability matrix was not derived")
+        reason = f"The matrix broke down: {type(error).__name__}: {error}"
+        return Capabilities(version, failure_reason=reason)
+
+
+def capabilities_store(*, scan_run: ScanRun, report: ScanReport, capabilities: Capabilities) -> None:
+    """Store a scan's capabilities, in place of those it may have had."""
+    Capability.objects.filter(scan_run=scan_run).delete()
+    cells = capabilities.cells
+    CapabilityReading.objects.update_or_create(
+        scan_run=scan_run,
+        defaults={
+            "torch_version": capabilities.torch_version,
+            "cell_count": len(cells),
+            "gap_count": sum(cell.is_gap for cell in cells),
+            "failure_reason": capabilities.failure_reason,
+        },
+    )
+    rows_copy(table=Capability._meta.db_table, columns=_COLUMNS, rows=_rows(scan_run, report, cells))
+
+
+def capability_gaps_follow(*, scan_run: ScanRun, report: ScanReport, capabilities: Capabilities) -> None:
+    """Open, reopen and close gaps by what a scan of the default branch saw.
+
+    A matrix that was not derived closes nothing, and neither does code that the scan could not read.
+    """
+    if capabilities.failure_reason:
+        return
+    seen = {_key(cell): cell for cell in capabilities.cells}
+    gaps = {key: cell for key, cell in seen.items() if cell.is_gap}
+    coverage = Coverage.of(report)
+    changed = []
+    for gap in CapabilityGap.objects.filter(repository_id=scan_run.repository_id):
+        key = (gap.operator, gap.dtype, gap.device, gap.direction)
+        cell = gaps.pop(key, None)
+        if cell is not None:
+            gap.is_open, gap.closed_scan, gap.last_seen_scan = True, None, scan_run
+            gap.state, gap.path = cell.state.value, _path(cell)
+        elif gap.is_open and (key in seen or coverage.could_read(path=gap.path)):
+            gap.is_open, gap.closed_scan = False, scan_run
+        else:
+            continue
+        changed.append(gap)
+    CapabilityGap.objects.bulk_update(
+        changed, ["is_open", "closed_scan", "last_seen_scan", "state", "path"], batch_size=1000
+    )
+    CapabilityGap.objects.bulk_create(_gap(scan_run, cell) for cell in gaps.values())
+
+
+def _gap(scan_run: ScanRun, cell: Cell) -> CapabilityGap:
+    return CapabilityGap(
+        repository_id=scan_run.repository_id,
+        operator=cell.case.operator,
+        dtype=cell.case.dtype,
+        device=cell.case.device,
+        direction=cell.case.direction.value,
+        family=_family(cell.case.operator).value,
+        state=cell.state.value,
+        path=_path(cell),
+        first_seen_scan=scan_run,
+        last_seen_scan=scan_run,
+    )
+
+
+def _key(cell: Cell) -> _Key:
+    case = cell.case
+    return case.operator, case.dtype, case.device, case.direction.value
+
+
+def _path(cell: Cell) -> str:
+    return cell.proof.place.path if cell.proof is not None else ""
+
+
+@lru_cache(maxsize=4096)
+def _family(operator: str) -> Family:
+    return family_of(newest(), operator)
+
+
+def _broken_ptx(summaries: Summaries, kernels: Kernels) -> dict[str, str]:
+    """Name the rejected constant of each function that launches one, by the function's symbol."""
+    if not kernels.rejections:
+        return {}
+    found = {
+        function.symbol: kernels.rejected_in(function)
+        for function in summaries.workspace.functions
+        if function.has_body and function.is_product_code
+    }
+    return {symbol: one.text.name or "derived PTX" for symbol, one in found.items() if one is not None}
+
+
+_COLUMNS = (
+    "scan_run_id",
+    "operator",
+    "dtype",
+    "device",
+    "direction",
+    "family",
+    "crate",
+    "state",
+    "path",
+    "line",
+    "symbol",
+    "note",
+    "implementations",
+    "symbols",
+    "pytorch_state",
+    "pytorch_proof",
+    "is_gap",
+)
+
+
+def _rows(scan_run: ScanRun, report: ScanReport, cells: Sequence[Cell]) -> Iterator[tuple[object, ...]]:
+    crates = {crate.path: crate.name for crate in report.crates}
+    for cell in cells:
+        case, proof = cell.case, cell.proof
+        path = _path(cell)
+        yield (
+            scan_run.pk,
+            case.operator,
+            case.dtype,
+            case.device,
+            case.direction.value,
+            _family(case.operator).value,
+            _crate(crates, path),
+            cell.state.value,
+            path,
+            proof.place.line if proof is not None else 0,
+            proof.place.symbol if proof is not None else "",
+            proof.note if proof is not None else "",
+            as_json([_implementation(row) for row in cell.implementations]),
+            sorted({place.symbol for row in cell.implementations for place in (row.place, row.via) if place}),
+            cell.support.state.value,
+            cell.support.proof,
+            cell.is_gap,
+        )
+
+
+def _crate(crates: Mapping[str, str], path: str) -> str:
+    """Return the crate whose folder holds a file: the innermost one."""
+    folder = path
+    while folder:
+        folder = folder.rpartition("/")[0]
+        if folder in crates:
+            return crates[folder]
+    return ""
+
+
+def _implementation(row: Implementation) -> dict[str, object]:
+    via = row.via
+    return {
+        "layer": row.layer.value,
+        "path": row.place.path,
+        "line": row.place.line,
+        "symbol": row.place.symbol,
+        "effects": sorted(effect.value for effect in row.effects),
+        "is_called": row.is_called,
+        "broken_ptx": row.broken_ptx,
+        "via": {"path": via.path, "line": via.line, "symbol": via.symbol} if via is not None else None,
+        "note": row.note,
+    }

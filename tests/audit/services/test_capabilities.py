@@ -1,0 +1,197 @@
+"""Capabilities are derived while a commit is scanned, and stored with its results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pytest_django import Settings
+
+from audit.models import (
+    Capability,
+    CapabilityGap,
+    CapabilityReading,
+    FallbackSite,
+    Repository,
+    ScanRun,
+)
+from audit.parity.matrix import Matrix
+from audit.services import capabilities as service
+from audit.services import scan_requests, scan_runs
+from audit.services.repositories import repository_add
+from migrations_tracker.services.follow_up import scan_run_follow_up
+from tests.audit.parity.states import sources
+from tests.git import commit_files
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+OPS = "ferrotorch-core/src/ops.rs"
+GPU = "ferrotorch-gpu/src/lib.rs"
+KERNEL = """
+use crate::{gpu_backend, GpuBackend, Tensor};
+
+pub fn lgamma<T>(input: &Tensor<T>) -> R<Tensor<T>> {
+    wrap(gpu_backend().unwrap().exp_f32(input.gpu_handle()?)?)
+}
+"""
+
+
+@pytest.fixture
+def tree(tmp_path: Path, settings: Settings) -> Path:
+    settings.SCAN_CACHE_DIR = tmp_path / "cache"
+    commit_files(tmp_path / "tree", {path: text.decode() for path, text in sources().items()})
+    return tmp_path / "tree"
+
+
+@pytest.fixture
+def repository(tree: Path) -> Repository:
+    return repository_add(location=str(tree), actor=None)
+
+
+@pytest.fixture
+def scan(repository: Repository) -> Callable[[], ScanRun]:
+    """Give a function that scans what the branch points at."""
+
+    def run() -> ScanRun:
+        commit, branch = scan_requests.commit_locate(repository=repository, revision="")
+        scan_run = scan_requests.scan_run_request(
+            repository=repository, commit=commit, branch=branch, actor=None
+        )
+        assert scan_runs.scan_run_execute(pk=scan_run.pk, after_ingest=scan_run_follow_up)
+        scan_run.refresh_from_db()
+        return scan_run
+
+    return run
+
+
+def gap(operator: str, dtype: str = "float32") -> CapabilityGap:
+    return CapabilityGap.objects.get(
+        operator=f"aten::{operator}", dtype=dtype, device="cuda", direction="forward"
+    )
+
+
+@pytest.mark.parametrize(
+    ("operator", "dtype", "state", "place"),
+    [
+        ("exp", "float32", "kernel", f"{GPU}:4"),
+        ("exp", "float64", "text-error", "ferrotorch-core/src/lib.rs:6"),
+        ("sqrt", "float32", "structured-error", "ferrotorch-core/src/lib.rs:9"),
+        ("relu", "float32", "kernel-or-fallback", f"{GPU}:5"),
+        ("lgamma", "float64", "fallback", f"{OPS}:15"),
+        ("tanh", "float64", "uncalled-kernel", f"{GPU}:27"),
+    ],
+)
+def test_a_scan_stores_each_case_with_the_line_that_proves_it(
+    scan: Callable[[], ScanRun], operator: str, dtype: str, state: str, place: str
+) -> None:
+    row = scan().capabilities.get(
+        operator=f"aten::{operator}", dtype=dtype, device="cuda", direction="forward"
+    )
+    assert (row.state, f"{row.path}:{row.line}") == (state, place)
+    assert row.crate == row.path.partition("/")[0]
+    assert row.symbol in row.symbols
+    assert row.pytorch_proof
+
+
+def test_the_reading_counts_what_is_stored(scan: Callable[[], ScanRun]) -> None:
+    scan_run = scan()
+    reading = scan_run.capability_reading
+    assert (reading.failure_reason, reading.torch_version[:4]) == ("", "2.11")
+    assert reading.cell_count == scan_run.capabilities.count() > 10
+    assert reading.gap_count == scan_run.capabilities.filter(is_gap=True).count() > 3
+    assert CapabilityGap.objects.filter(is_open=True).count() == reading.gap_count
+
+
+def test_a_gap_closes_when_the_device_computes_it_and_opens_again(
+    scan: Callable[[], ScanRun], tree: Path
+) -> None:
+    first = scan()
+    assert gap("lgamma").is_open
+    commit_files(tree, {OPS: KERNEL})
+    second = scan()
+    closed = gap("lgamma")
+    assert (closed.is_open, closed.closed_scan, closed.first_seen_scan) == (False, second, first)
+    commit_files(tree, {OPS: sources()[OPS].decode()})
+    third = scan()
+    again = gap("lgamma")
+    assert (again.pk, again.is_open, again.last_seen_scan) == (closed.pk, True, third)
+
+
+def test_a_gap_in_a_file_that_could_not_be_read_stays_open(scan: Callable[[], ScanRun], tree: Path) -> None:
+    scan()
+    (tree / OPS).write_bytes(b"// caf\xe9\n")
+    commit_files(tree, {"README.md": "x\n"})
+    scan_run = scan()
+    assert scan_run.files.get(path=OPS).status == "failed"
+    assert not scan_run.capabilities.filter(operator="aten::lgamma").exists()
+    assert gap("lgamma").is_open
+
+
+def test_a_gap_whose_code_is_gone_closes(scan: Callable[[], ScanRun], tree: Path) -> None:
+    scan()
+    commit_files(tree, {OPS: "pub fn nothing() {}\n"})
+    scan_run = scan()
+    assert gap("lgamma").closed_scan == scan_run
+
+
+def test_a_matrix_that_breaks_down_is_said_and_costs_no_result(
+    scan: Callable[[], ScanRun], tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scan()
+    before = CapabilityGap.objects.filter(is_open=True).count()
+
+    def break_down(self: Matrix) -> object:
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr(Matrix, "cells", break_down)
+    commit_files(tree, {OPS: KERNEL})
+    scan_run = scan()
+    assert scan_run.state == "succeeded"
+    assert scan_run.capability_reading.failure_reason == "The matrix broke down: RecursionError: too deep"
+    assert FallbackSite.objects.exists()
+    assert CapabilityGap.objects.filter(is_open=True).count() == before
+
+
+def test_a_workspace_of_another_shape_says_that_its_operations_are_not_known(
+    tmp_path: Path, settings: Settings
+) -> None:
+    settings.SCAN_CACHE_DIR = tmp_path / "cache"
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "lib.rs").write_text("pub fn f() {}\n")
+    repository = repository_add(location=str(tmp_path / "tree"), actor=None)
+    commit, branch = scan_requests.commit_locate(repository=repository, revision="")
+    scan_run = scan_requests.scan_run_request(repository=repository, commit=commit, branch=branch, actor=None)
+    assert scan_runs.scan_run_execute(pk=scan_run.pk, after_ingest=scan_run_follow_up)
+    assert CapabilityReading.objects.get().failure_reason == service.NO_LAYOUT
+
+
+def test_an_older_commit_changes_no_gap(
+    scan: Callable[[], ScanRun], tree: Path, repository: Repository
+) -> None:
+    commit, branch = scan_requests.commit_locate(repository=repository, revision="")
+    commit_files(tree, {OPS: KERNEL})
+    scan()
+    before = set(CapabilityGap.objects.values_list("pk", "is_open"))
+    older = scan_requests.scan_run_request(repository=repository, commit=commit, branch=branch, actor=None)
+    assert scan_runs.scan_run_execute(pk=older.pk, after_ingest=scan_run_follow_up)
+    assert older.capabilities.filter(operator="aten::lgamma", is_gap=True).exists()
+    assert set(CapabilityGap.objects.values_list("pk", "is_open")) == before
+
+
+def test_storing_twice_changes_nothing(scan: Callable[[], ScanRun], monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[dict[str, object]] = []
+    store = service.capabilities_store
+
+    def keep(**arguments: object) -> None:
+        kept.append(arguments)
+        store(**arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(scan_runs, "capabilities_store", keep)
+    scan()
+    before = list(Capability.objects.values_list("operator", "dtype", "device", "direction", "state"))
+    store(**kept[0])  # type: ignore[arg-type]
+    service.capability_gaps_follow(**kept[0])  # type: ignore[arg-type]
+    after = Capability.objects.values_list("operator", "dtype", "device", "direction", "state")
+    assert sorted(after) == sorted(before)
+    assert CapabilityGap.objects.filter(is_open=True).count() == CapabilityReading.objects.get().gap_count
