@@ -42,7 +42,8 @@ def rule_get(*, rule_id: str) -> RulePage:
 def rule_find(*, key: str) -> RulePage | None:
     """Return the rule with this id or name, also a retired one that has sites."""
     found = _BY_KEY.get(key) or _BY_KEY.get(key.upper())
-    if found is None and FallbackSite.objects.filter(rule_id=key).exists():
+    # PostgreSQL's texts hold no zero byte; an address may.
+    if found is None and "\0" not in key and FallbackSite.objects.filter(rule_id=key).exists():
         return rule_get(rule_id=key)
     return found
 

@@ -6,10 +6,12 @@ no transport but the allowed ones is spoken.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -68,7 +70,8 @@ def commit_resolve(*, git_dir: Path, revision: str) -> CommitInfo:
         raise RevisionUnknownError(
             f"The repository has no revision `{wanted}`. Give a branch, a tag or a commit id that it holds."
         )
-    shown = _git(git_dir, "log", "-1", f"--format={_FIELDS}", object_id)
+    # A repository's own configuration can ask for signatures, and name the program that checks them.
+    shown = _git(git_dir, "log", "-1", "--no-show-signature", f"--format={_FIELDS}", object_id)
     if shown.returncode:
         raise RepositoryNotUsableError(f"git can't read commit `{object_id[:12]}`: {_complaint(shown)}")
     full_id, parents, committed_at, author_name, subject = shown.stdout.rstrip("\n").split("\0", 4)
@@ -142,26 +145,47 @@ def _parse_batch(output: bytes) -> dict[str, bytes]:
 def repository_fetch(*, repository: Repository) -> None:
     """Bring the repository's origin here: clone it the first time, fetch it after that."""
     git_dir = git_dir_of(repository)
-    if git_dir.exists():
-        done = _transfer(
-            "--git-dir", str(git_dir), "fetch", "--prune", "--no-auto-gc", "--no-write-fetch-head",
-            "--", "origin", "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*",
-        )  # fmt: skip
-    else:
-        # Cloned beside its place and moved there whole: a worker that dies leaves nothing half-made.
+    try:
         git_dir.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = git_dir.with_suffix(f".{os.getpid()}.new")
-        shutil.rmtree(unfinished, ignore_errors=True)
-        done = _transfer("clone", "--bare", "--quiet", "--", repository.location, str(unfinished))
-        if done.returncode == 0:
-            unfinished.rename(git_dir)
-        else:
-            shutil.rmtree(unfinished, ignore_errors=True)
+        with _one_at_a_time(git_dir):
+            done = _fetch(git_dir, repository.location)
+    except OSError as error:
+        raise RepositoryNotUsableError(
+            f"`{error.filename or git_dir.parent}` can't be written: {error.strerror}. Clones lie there: "
+            "make room, give the worker the right to write, or set REPOSITORIES_DIR to another folder."
+        ) from error
     if done.returncode:
         raise RepositoryNotUsableError(
             f"git can't fetch `{repository.location}`: {_complaint(done)}. Check the address, and that this "
             "machine may reach and read it."
         )
+
+
+@contextmanager
+def _one_at_a_time(git_dir: Path) -> Iterator[None]:
+    """Let two workers bring the same repository one after the other; git itself refuses the second."""
+    with git_dir.with_suffix(".lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _fetch(git_dir: Path, location: str) -> subprocess.CompletedProcess[str]:
+    # Clones are named by number: one that an earlier database left may be of another repository.
+    if _git(git_dir, "config", "--local", "--get", "remote.origin.url").stdout.rstrip("\n") == location:
+        return _transfer(
+            "--git-dir", str(git_dir), "fetch", "--prune", "--no-auto-gc", "--no-write-fetch-head",
+            "--", "origin", "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*",
+        )  # fmt: skip
+    # Cloned beside its place and moved there whole: a worker that dies leaves nothing half-made.
+    unfinished = git_dir.with_suffix(".new")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    done = _transfer("clone", "--bare", "--quiet", "--", location, str(unfinished))
+    if done.returncode == 0:
+        shutil.rmtree(git_dir, ignore_errors=True)
+        unfinished.rename(git_dir)
+    else:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return done
 
 
 def _exists(git_dir: Path, name: str) -> bool:

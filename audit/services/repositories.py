@@ -54,7 +54,7 @@ def location_read(text: str) -> tuple[RepositoryKind, str]:
     if not text.startswith(("/", "~", ".")) and "@" in text.split(":", 1)[0] and ":" in text:
         user_and_host, path = text.split(":", 1)
         return RepositoryKind.GIT_URL, _checked_url(f"ssh://{user_and_host}/{path.lstrip('/')}")
-    return _checked_path(Path(text).expanduser())
+    return _checked_path(text)
 
 
 def _checked_url(text: str) -> str:
@@ -67,10 +67,11 @@ def _checked_url(text: str) -> str:
         raise RepositoryNotUsableError(
             f"`{parts.scheme}` addresses are not fetched. Use one of {', '.join(ALLOWED_SCHEMES)}."
         )
-    if parts.password:
+    # A token is often written where the name stands; over ssh a name is only a name.
+    if parts.password or (parts.scheme == "https" and parts.username is not None):
         raise RepositoryNotUsableError(
-            "The URL holds a password, which would be stored with it. Leave it out, and give git its "
-            "credentials on the worker's machine."
+            "The URL holds a password or a token, which would be stored with it. Leave it out, and give git "
+            "its credentials on the worker's machine."
         )
     if parts.scheme == "file":
         if not parts.path.startswith("/") or parts.netloc not in {"", "localhost"}:
@@ -82,20 +83,24 @@ def _checked_url(text: str) -> str:
     return text
 
 
-def _checked_path(path: Path) -> tuple[RepositoryKind, str]:
-    if "\0" in str(path):
+def _checked_path(text: str) -> tuple[RepositoryKind, str]:
+    if "\0" in text:
         raise RepositoryNotUsableError("A path holds no control characters.")
     try:
-        path = path.resolve()
-        is_folder = path.is_dir()
+        path = Path(text).expanduser().resolve()
+        exists, is_folder = path.exists(), path.is_dir()
+        is_repository = is_folder and is_git_repository(path)
     except OSError as error:
-        raise RepositoryNotUsableError(f"`{path}` can't be read: {error.strerror}.") from error
+        raise RepositoryNotUsableError(f"`{text}` can't be read: {error.strerror}.") from error
+    except RuntimeError as error:
+        # A home folder of nobody, or links that lead in a circle.
+        raise RepositoryNotUsableError(f"`{text}` leads nowhere: {error}") from error
     if not is_folder:
-        what = "is a file" if path.exists() else "does not exist on this machine"
+        what = "is a file" if exists else "does not exist on this machine"
         raise RepositoryNotUsableError(
             f"`{path}` {what}. Give the folder of a git repository or of a Cargo workspace."
         )
-    if is_git_repository(path):
+    if is_repository:
         if path.name == ".git":
             path = path.parent
         return RepositoryKind.GIT_PATH, str(path)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import uuid
+from contextlib import suppress
 from pathlib import Path
 
 from django.contrib.auth.models import User
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, OperationalError, transaction
 from django.db.models.functions import Now
 
 from audit.errors import AuditError, LeaseLostError, RevisionUnknownError
@@ -52,10 +54,22 @@ def scan_request_execute(*, pk: int) -> ScanRun | None:
         lease_finish(row=request, lease_id=lease_id, state=RowState.SUCCEEDED, scan_run=scan_run)
     except LeaseLostError:
         return None
+    except OperationalError:
+        # The database is away: the row can't be written now, and its lease brings the request back.
+        raise
     except (AuditError, ScanError) as error:
-        lease_finish(row=request, lease_id=lease_id, state=RowState.FAILED, reason=str(error))
+        _fail(request, lease_id, str(error))
         return None
+    except Exception as error:
+        _fail(request, lease_id, f"Preparing the scan broke down: {type(error).__name__}: {error}")
+        raise
     return scan_run
+
+
+def _fail(request: ScanRequest, lease_id: uuid.UUID, reason: str) -> None:
+    # Where somebody else has the row, what happens to it is theirs to say.
+    with suppress(LeaseLostError):
+        lease_finish(row=request, lease_id=lease_id, state=RowState.FAILED, reason=reason)
 
 
 def commit_locate(*, repository: Repository, revision: str) -> tuple[Commit, Branch]:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from audit.models import FallbackSite, ScanRun
 from audit.selectors.sites import site_is_open
 from audit.services.copying import ids_reserve, rows_copy
-from migrations_tracker.errors import ChangedMeanwhileError
+from migrations_tracker.errors import ChangedMeanwhileError, PlanError
 from migrations_tracker.lifecycle import Cause, Situation, Status, check
 from migrations_tracker.models import SiteMigration, Transition
 from migrations_tracker.services.suppressions import suppression_end, suppression_start
@@ -33,7 +33,9 @@ def site_migration_transition(
     """
     reason = reason.replace("\0", "").strip()
     with transaction.atomic():
-        migration = SiteMigration.objects.select_for_update().get(site=site)
+        migration = SiteMigration.objects.select_for_update().filter(site=site).first()
+        if migration is None:
+            raise PlanError("No scan of the default branch has found this site: it has no migration to move.")
         if seen_version is not None and seen_version != migration.version:
             raise ChangedMeanwhileError(
                 f"The site became `{migration.status}` while you looked at it. This is its newest state: "

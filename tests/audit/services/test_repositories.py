@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,8 @@ REFUSED = [
     "http://example.org/torch.git",
     "ext://sh",
     "https://user:secret@example.org/torch.git",
+    "https://token@example.org/torch.git",
+    "~nobody-of-that-name/torch",
     "https://-oProxyCommand=x/torch.git",
     "https://example.org",
     "https://example.org:port/x",
@@ -117,7 +121,10 @@ def test_an_origin_is_cloned_once_and_fetched_after_that(tmp_path: Path, setting
         git_repository.repository_fetch(repository=repository)
         git_dir = git_repository.git_dir_of(repository)
         assert git_repository.commit_resolve(git_dir=git_dir, revision="").object_id == newest
-    assert [path.name for path in (tmp_path / "clones").iterdir()] == [f"{repository.pk}.git"]
+    assert {path.name for path in (tmp_path / "clones").iterdir()} == {
+        f"{repository.pk}.git",
+        f"{repository.pk}.lock",
+    }
 
 
 @pytest.mark.django_db
@@ -126,4 +133,73 @@ def test_an_unreachable_origin_is_named_and_leaves_nothing(tmp_path: Path, setti
     repository = repository_add(location=(tmp_path / "gone.git").as_uri(), actor=None)
     with pytest.raises(RepositoryNotUsableError, match=r"gone\.git.*Check the address"):
         git_repository.repository_fetch(repository=repository)
-    assert list((tmp_path / "clones").iterdir()) == []
+    assert [path.name for path in (tmp_path / "clones").iterdir()] == [f"{repository.pk}.lock"]
+
+
+@pytest.mark.django_db
+def test_a_clone_that_an_earlier_database_left_is_not_taken_for_this_one(
+    tmp_path: Path, settings: Settings
+) -> None:
+    settings.REPOSITORIES_DIR = tmp_path / "clones"
+    for name in ("old", "new"):
+        newest = commit_files(tmp_path / name, {"src/lib.rs": f"fn {name}() {{}}\n"})
+    repository = repository_add(location=(tmp_path / "new").as_uri(), actor=None)
+    git_dir = git_repository.git_dir_of(repository)
+    subprocess.run(["git", "clone", "--quiet", "--bare", str(tmp_path / "old"), str(git_dir)], check=True)
+    git_repository.repository_fetch(repository=repository)
+    assert git_repository.commit_resolve(git_dir=git_dir, revision="").object_id == newest
+
+
+@pytest.mark.django_db
+def test_a_clone_that_a_killed_worker_left_half_made_is_made_again(
+    tmp_path: Path, settings: Settings
+) -> None:
+    settings.REPOSITORIES_DIR = tmp_path / "clones"
+    commit_files(tmp_path / "tree", {"src/lib.rs": "fn f() {}\n"})
+    repository = repository_add(location=(tmp_path / "tree").as_uri(), actor=None)
+    (tmp_path / "clones" / f"{repository.pk}.new" / "objects").mkdir(parents=True)
+    git_repository.repository_fetch(repository=repository)
+    assert not (tmp_path / "clones" / f"{repository.pk}.new").exists()
+
+
+@pytest.mark.django_db
+def test_a_folder_for_clones_that_cannot_be_written_is_named(tmp_path: Path, settings: Settings) -> None:
+    (tmp_path / "file").touch()
+    settings.REPOSITORIES_DIR = tmp_path / "file" / "clones"
+    repository = repository_add(location="file:///srv/torch.git", actor=None)
+    with pytest.raises(RepositoryNotUsableError, match=r"file/clones.*can't be written.*REPOSITORIES_DIR"):
+        git_repository.repository_fetch(repository=repository)
+
+
+def test_a_repository_cannot_name_a_program_that_is_run(tmp_path: Path) -> None:
+    tree, trace = tmp_path / "tree", tmp_path / "ran"
+    commit_files(tree, {"src/lib.rs": "fn f() {}\n"})
+    program = tmp_path / "gpg"
+    program.write_text(f"#!/bin/sh\ntouch '{trace}'\n")
+    program.chmod(0o755)
+    commit = subprocess.run(["git", "cat-file", "commit", "HEAD"], cwd=tree, check=True, capture_output=True)
+    head, message = commit.stdout.split(b"\n\n", 1)
+    signed = head + b"\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n -----END PGP SIGNATURE-----\n\n" + message
+    hashed = subprocess.run(
+        ["git", "hash-object", "-t", "commit", "-w", "--stdin"],
+        cwd=tree, input=signed, check=True, capture_output=True,
+    )  # fmt: skip
+    for name, value in (("log.showSignature", "true"), ("gpg.program", str(program))):
+        subprocess.run(["git", "config", name, value], cwd=tree, check=True)
+    git_repository.commit_resolve(git_dir=tree / ".git", revision=hashed.stdout.decode().strip())
+    assert not trace.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another account")
+def test_a_folder_that_may_not_be_entered_is_refused(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    for parent in (tmp_path, *tmp_path.parents):
+        if parent.is_relative_to(Path(tempfile.gettempdir())) and parent != Path(tempfile.gettempdir()):
+            parent.chmod(0o755)
+    os.seteuid(65534)
+    try:
+        with pytest.raises(RepositoryNotUsableError, match="can't be read: Permission denied"):
+            location_read(str(closed))
+    finally:
+        os.seteuid(0)

@@ -298,6 +298,29 @@ def test_an_unreachable_origin_fails_the_request_with_its_address(tmp_path: Path
     assert "gone.git" in request.failure_reason
 
 
+def test_a_request_that_breaks_down_fails_with_the_reason(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = repository_add(location=tree.as_uri(), actor=None)
+    request = scan_requests.scan_request_create(repository=repository, revision="", actor=None)
+    monkeypatch.setattr(scan_requests, "commit_locate", lambda **_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        scan_requests.scan_request_execute(pk=request.pk)
+    request.refresh_from_db()
+    assert (request.state, "ZeroDivisionError" in request.failure_reason) == ("failed", True)
+
+
+def test_two_workers_that_fetch_one_origin_do_not_disturb_each_other(tree: Path) -> None:
+    repository = repository_add(location=tree.as_uri(), actor=None)
+    asked = [
+        scan_requests.scan_request_create(repository=repository, revision=revision, actor=None).pk
+        for revision in ("", "main", "HEAD")
+    ]
+    in_threads(3, lambda: scan_requests.scan_request_execute(pk=asked.pop()))
+    failed = ScanRequest.objects.exclude(state="succeeded").values_list("failure_reason", flat=True)
+    assert list(failed) == []
+
+
 def test_the_same_wish_at_the_same_moment_is_one_request(tree: Path) -> None:
     repository = repository_add(location=tree.as_uri(), actor=None)
     answers = in_threads(
