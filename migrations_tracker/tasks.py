@@ -9,7 +9,7 @@ from migrations_tracker.services import scans
 from migrations_tracker.services.follow_up import scan_run_follow_up
 
 
-@shared_task(name=scans.SCAN_REQUEST_TASK, queue="scan")
+@shared_task(name=scans.SCAN_REQUEST_TASK)
 def scan_request_execute(pk: int) -> None:
     """Fetch a repository and ask for the scan that was wished for."""
     scan_run = scan_requests.scan_request_execute(pk=pk)
@@ -17,7 +17,7 @@ def scan_request_execute(pk: int) -> None:
         scans.row_wake(row=scan_run)
 
 
-@shared_task(name=scans.SCAN_RUN_TASK, queue="scan")
+@shared_task(name=scans.SCAN_RUN_TASK)
 def scan_run_execute(pk: int) -> None:
     """Run a scan and store what it found."""
     scan_runs.scan_run_execute(pk=pk, after_ingest=scan_run_follow_up)

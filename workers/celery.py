@@ -33,7 +33,7 @@ app.conf.update(
     task_default_queue=DEFAULT_QUEUE,
     task_create_missing_queues=True,
     task_routes={
-        "audit.tasks.scan_*": {"queue": SCAN_QUEUE},
+        "migrations_tracker.tasks.scan_*": {"queue": SCAN_QUEUE},
         "workers.tasks.verification_*": {"queue": GPU_QUEUE},
     },
     task_acks_late=True,

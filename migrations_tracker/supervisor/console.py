@@ -7,7 +7,8 @@ import re
 import select
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TextIO
 
 RESET = "\033[0m"
@@ -30,6 +31,7 @@ class Console:
             stream.isatty() and "NO_COLOR" not in os.environ if is_coloured is None else is_coloured
         )
         self._prefixes: dict[str, str] = {}
+        self._is_gone = False
 
     @contextmanager
     def step(self, title: str) -> Iterator[list[str]]:
@@ -44,10 +46,17 @@ class Console:
 
     def say(self, text: str) -> None:
         """Write one line."""
-        # The terminal may be gone, and the stop that follows must still be orderly.
-        with suppress(OSError, ValueError):
+        try:
             self._stream.write(text + "\n")
             self._stream.flush()
+        except ValueError:
+            return
+        except OSError:
+            self._is_gone = True
+            # The terminal is gone, and the stop that follows must still be orderly: what Python holds back
+            # for it goes nowhere, instead of failing once more at the very end.
+            with Path(os.devnull).open("w") as nowhere:
+                os.dup2(nowhere.fileno(), self._stream.fileno())
 
     def is_gone(self) -> bool:
         """Tell whether nobody reads any more: the terminal was closed, or a pipe's reader ended."""
@@ -57,7 +66,9 @@ class Console:
             return self._stream.closed
         poll = select.poll()
         poll.register(descriptor, 0)
-        return any(events & (select.POLLHUP | select.POLLERR | select.POLLNVAL) for _, events in poll.poll(0))
+        return self._is_gone or any(
+            events & (select.POLLHUP | select.POLLERR | select.POLLNVAL) for _, events in poll.poll(0)
+        )
 
     def warn(self, text: str) -> None:
         """Write a line that somebody has to notice."""

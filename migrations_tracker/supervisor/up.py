@@ -52,6 +52,7 @@ def main(arguments: Sequence[str], *, root: Path = ROOT) -> int:
         make_var(var)
         with only_one(var / "lock"):
             LocalRun(root, options, console, signals).run()
+            return 0
     except StopRequestedError:
         return 0
     except SupervisorError as error:

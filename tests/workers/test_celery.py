@@ -28,7 +28,7 @@ def test_the_queues_are_those_of_the_design() -> None:
 @pytest.mark.parametrize(
     ("task", "queue"),
     [
-        ("audit.tasks.scan_run_execute", SCAN_QUEUE),
+        ("migrations_tracker.tasks.scan_run_execute", SCAN_QUEUE),
         ("workers.tasks.verification_run", GPU_QUEUE),
         ("any.other", DEFAULT_QUEUE),
     ],
@@ -47,7 +47,7 @@ def test_a_real_worker_takes_a_message_from_each_queue(broker: str) -> None:
 
 
 def test_messages_wait_in_the_broker_while_no_worker_runs(broker: str) -> None:
-    app.send_task("audit.tasks.scan_nothing")
+    app.send_task("migrations_tracker.tasks.scan_nothing")
     with redis.Redis.from_url(broker) as client:
         assert client.llen(SCAN_QUEUE) == 1
 

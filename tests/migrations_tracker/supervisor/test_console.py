@@ -85,3 +85,13 @@ def test_a_pipe_that_nobody_reads_any_more_is_noticed() -> None:
 def test_a_file_never_goes(tmp_path: Path) -> None:
     with (tmp_path / "log").open("w") as stream:
         assert not Console(stream).is_gone()
+
+
+def test_what_was_held_back_for_a_closed_pipe_does_not_fail_later() -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with os.fdopen(theirs, "w") as stream:
+        console = Console(stream)
+        console.say("lost")
+        console.say("lost too")
+        assert console.is_gone()
