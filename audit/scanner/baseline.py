@@ -14,12 +14,13 @@ from audit.scanner.errors import ScanError
 from audit.scanner.output.sarif_result import path_from_uri, result_from_sarif
 from audit.scanner.report import (
     BaselineState,
+    EarlierResult,
     FileStatus,
     ManifestEntry,
-    Outcome,
     Result,
     RuleStatus,
     ScanReport,
+    SiteOutcome,
 )
 from audit.scanner.suppression import is_suppressed
 
@@ -28,8 +29,6 @@ _STRICT_KEYS = "site/"
 _SIMILAR = 0.75
 _TELLING_WORDS = 12
 _CLOSING = frozenset({FileStatus.SCANNED, FileStatus.UNCHANGED})
-
-OutcomeOf = Callable[[Result, ScanReport], Outcome | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class AbsentResult:
     """A result of the baseline that is gone, and what became of it if that is known."""
 
     result: Result
-    outcome: Outcome | None
+    outcome: SiteOutcome | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +98,28 @@ def read_baseline(path: Path) -> Baseline:
         ) from error
 
 
-def compare(report: ScanReport, baseline: Baseline, outcome_of: OutcomeOf | None = None) -> Comparison:
+def earlier_results(baseline: Baseline) -> list[EarlierResult]:
+    """Return the results of a baseline as a scan asks for them, by their place in it."""
+    return [
+        EarlierResult(
+            key=index,
+            rule_id=result.rule_id,
+            symbol=result.symbol,
+            path=result.path,
+            form=result.form,
+            code=result.snippet,
+            partial_fingerprints=result.partial_fingerprints,
+        )
+        for index, result in enumerate(baseline.results)
+    ]
+
+
+def compare(report: ScanReport, baseline: Baseline) -> Comparison:
     """Match the results of a scan with those of its baseline, one to one, from strict to loose.
 
     A result of the baseline that is not found again is absent only where this scan looked: its file was
-    scanned whole or is gone, and its rule ran. Else it is unseen, and still counts as standing.
+    scanned whole or is gone, and its rule ran. Else it is unseen, and still counts as standing. What became
+    of the absent ones is in the report, if the scan was asked for it.
     """
     _require_same_tree(report, baseline)
     matcher = _Matcher(report.results, baseline.results)
@@ -114,18 +130,13 @@ def compare(report: ScanReport, baseline: Baseline, outcome_of: OutcomeOf | None
     )
     why_unseen = _WhyUnseen(report)
     absent, unseen = [], []
-    for result in matcher.left_over():
+    for index, result in matcher.left_over():
         reason = why_unseen(result)
         if reason:
             unseen.append(UnseenResult(result, reason))
         else:
-            absent.append(AbsentResult(result, (outcome_of or removed_with_its_file)(result, report)))
+            absent.append(AbsentResult(result, report.outcomes.get(index)))
     return Comparison(results, tuple(absent), tuple(unseen), baseline.guid)
-
-
-def removed_with_its_file(result: Result, report: ScanReport) -> Outcome | None:
-    """Tell that a result went with its file; what became of it elsewhere can't be told from results alone."""
-    return None if any(entry.path == result.path for entry in report.manifest) else Outcome.REMOVED
 
 
 def _baseline_of(log: Mapping[str, Any]) -> Baseline:
@@ -191,9 +202,9 @@ class _Matcher:
         self._pass(lambda result: [("file", result.path)] if _is_telling(result) else [], at_least=_SIMILAR)
         return {index: self.then[other] for index, other in self._pairs.items()}
 
-    def left_over(self) -> Iterable[Result]:
-        """Yield the earlier results without a partner."""
-        return (result for index, result in enumerate(self.then) if index not in self._taken)
+    def left_over(self) -> Iterable[tuple[int, Result]]:
+        """Yield the earlier results without a partner, with their places in the baseline."""
+        return ((index, result) for index, result in enumerate(self.then) if index not in self._taken)
 
     def _pass(self, keys_of: Callable[[Result], Iterable[tuple[object, ...]]], at_least: float = 0.0) -> None:
         """Pair what is alike in a key; among several, the most similar and then the nearest."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from audit.rules import RULES
 from audit.rules.base import Rule
 from audit.scanner.arguments import Options, parse_arguments
-from audit.scanner.baseline import Comparison, compare, read_baseline
+from audit.scanner.baseline import Comparison, compare, earlier_results, read_baseline
 from audit.scanner.cache import DirectoryCache
 from audit.scanner.errors import ScanError
 from audit.scanner.output.github import github_log
@@ -73,6 +73,7 @@ def run(options: Options) -> int:
             cache=DirectoryCache(cached / "facts") if cached else None,
             assembler=find_assembler(cache=cached, jobs=options.jobs) if is_needed else None,
             progress=progress,
+            earlier=earlier_results(baseline) if baseline else (),
         )
     finally:
         progress.finish()

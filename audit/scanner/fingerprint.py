@@ -24,6 +24,15 @@ class Identity(NamedTuple):
     anchor: str
 
 
+SITE_KEYS = "site/"
+"""The fingerprints that tell one place from all others; several versions may stand side by side."""
+
+
+def strict_fingerprints(fingerprints: Mapping[str, str]) -> set[tuple[str, str]]:
+    """Return the fingerprints that hold the anchor, of every version; looser ones say that it was edited."""
+    return {item for item in fingerprints.items() if item[0].startswith(SITE_KEYS)}
+
+
 def tokens(text: str) -> str:
     """Return the syntax tokens of a text, without comments, joined by spaces."""
     return " ".join(token for token in _TOKEN.findall(text) if not token.startswith(("//", "/*")))

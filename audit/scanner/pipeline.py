@@ -13,18 +13,29 @@ from audit.rules.base import Rule
 from audit.scanner.cache import FactsCache
 from audit.scanner.extract import extract
 from audit.scanner.extract.facts import NO_FACTS, FileFacts
+from audit.scanner.fingerprint import strict_fingerprints
 from audit.scanner.judge import Judgement, judge
 from audit.scanner.link.cargo import parse_packages
 from audit.scanner.link.resolve import Resolver
 from audit.scanner.link.summaries import Summaries
 from audit.scanner.link.unit import Unit
 from audit.scanner.link.workspace import Workspace
+from audit.scanner.outcome.deciding import Outcomes
 from audit.scanner.processes import in_processes
 from audit.scanner.profile import Profile
 from audit.scanner.ptx.assembler import Assembler
 from audit.scanner.ptx.kernels import Kernels
 from audit.scanner.ptx.texts import PtxTexts
-from audit.scanner.report import CrateInfo, FileStatus, ManifestEntry, Progress, ScanReport
+from audit.scanner.report import (
+    CrateInfo,
+    EarlierResult,
+    FileStatus,
+    ManifestEntry,
+    Progress,
+    Result,
+    ScanReport,
+    SiteOutcome,
+)
 from audit.scanner.source.base import Content, ReadFailure, Source, SourceFile
 from audit.scanner.source.selection import DOCUMENT_SUFFIX
 
@@ -53,16 +64,20 @@ def scan(
     assembler: Assembler | None = None,
     progress: ProgressCallback | None = None,
     observe: Observer | None = None,
+    earlier: Sequence[EarlierResult] = (),
 ) -> ScanReport:
     """Scan a tree. Files that can't be read or parsed are in the manifest; the scan goes on without them.
 
-    Rules that need the assembler report themselves as not run when none is given. `observe` is shown the
+    Rules that need the assembler report themselves as not run when none is given. Of the `earlier` results
+    that are not among those of this scan, the report says what became of them. `observe` is shown the
     linked workspace once the rules have judged it; it must keep nothing of it.
     """
     started = time.monotonic()
     # The workspace is gone when `_examine` returns: a collection behind it finds nothing to walk.
     with _without_collections():
-        examined = _examine(source, profile, rules, jobs, cache, assembler, progress or _ignore, observe)
+        examined = _examine(
+            source, profile, rules, jobs, cache, assembler, progress or _ignore, observe, earlier
+        )
     return replace(examined, duration_seconds=time.monotonic() - started)
 
 
@@ -75,6 +90,7 @@ def _examine(
     assembler: Assembler | None,
     report: ProgressCallback,
     observe: Observer | None,
+    earlier: Sequence[EarlierResult],
 ) -> ScanReport:
     reads = _read_all(source, report)
     rust = {
@@ -110,7 +126,16 @@ def _examine(
         rule_runs=runs,
         results=results,
         duration_seconds=0.0,
+        outcomes=_outcomes(judgement, results, earlier),
     )
+
+
+def _outcomes(
+    judgement: Judgement, results: Sequence[Result], earlier: Sequence[EarlierResult]
+) -> Mapping[int, SiteOutcome]:
+    standing = {item for result in results for item in result.partial_fingerprints.items()}
+    gone = [one for one in earlier if standing.isdisjoint(strict_fingerprints(one.partial_fingerprints))]
+    return Outcomes(judgement).all_of(gone) if gone else {}
 
 
 def scanner_version() -> str:

@@ -75,12 +75,16 @@ class LaunchWords:
 
 @dataclass(frozen=True, slots=True)
 class GateWords:
-    """How a user opts in to a fallback. `strict_environment` are variables that switch fallbacks off."""
+    """How a user opts in to a fallback. `strict_environment` are variables that switch fallbacks off.
+
+    `kernel_fields` are the names under which a warning says which operation it is about.
+    """
 
     environment_patterns: tuple[str, ...]
     functions: tuple[str, ...] = ()
     strict_environment: tuple[str, ...] = ()
     warning_macros: tuple[str, ...] = ("warn",)
+    kernel_fields: tuple[str, ...] = ("kernel", "op", "operator", "operation", "collective", "function")
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,6 +120,36 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
+class EarlierResult:
+    """A result of an earlier scan, as far as it takes to say what became of it.
+
+    `key` is the asker's own name for it: the answer comes back under it. `code` is the text that the result
+    pointed at.
+    """
+
+    key: int
+    rule_id: str
+    symbol: str
+    path: str
+    form: str
+    code: str = ""
+    partial_fingerprints: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SiteOutcome:
+    """What stands where an earlier result was, told in a sentence and shown by steps.
+
+    `properties` notes what the outcome alone does not say: `hostBody` that an opt-in's host code can't run.
+    """
+
+    outcome: Outcome
+    text: str
+    steps: tuple[EvidenceStep, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class ManifestEntry:
     """One Rust file (or Cargo manifest) of the tree and how it ended."""
 
@@ -172,6 +202,8 @@ class ScanReport:
     """Everything one scan found out. Results are sorted by path, line, column, rule.
 
     `profile_reason` says why it was this profile, empty where nobody chose.
+    `outcomes` says what became of the earlier results that the scan was asked about, by their keys; one that
+    was found again, or of which the code does not tell, is not in it.
     """
 
     scanner_version: str
@@ -185,6 +217,7 @@ class ScanReport:
     results: tuple[Result, ...]
     duration_seconds: float
     profile_reason: str = ""
+    outcomes: Mapping[int, SiteOutcome] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,15 @@ from typing import Any
 
 from audit.rules.base import Rule
 from audit.scanner.baseline import TOOL_NAME, Comparison
-from audit.scanner.report import BaselineState, EvidenceStep, Region, Result, ScanReport, SourceInfo
+from audit.scanner.report import (
+    BaselineState,
+    EvidenceStep,
+    Region,
+    Result,
+    ScanReport,
+    SiteOutcome,
+    SourceInfo,
+)
 from audit.scanner.suppression import is_suppressed
 
 FORMAT = "ferroaudit-scan"
@@ -85,13 +93,20 @@ def _results(report: ScanReport, comparison: Comparison | None, names: dict[str,
         for compared in comparison.results
     ]
     for gone in comparison.absent:
-        outcome = gone.outcome.value if gone.outcome else None
         state = BaselineState.ABSENT.value
-        shown.append({**_result(gone.result, names), "baseline_state": state, "outcome": outcome})
+        shown.append({**_result(gone.result, names), "baseline_state": state, **_outcome(gone.outcome)})
     for unseen in comparison.unseen:
         state = BaselineState.UNCHANGED.value
         shown.append({**_result(unseen.result, names), "baseline_state": state, "not_seen": unseen.reason})
     return shown
+
+
+def _outcome(outcome: SiteOutcome | None) -> Json:
+    if outcome is None:
+        return {"outcome": None, "outcome_evidence": None}
+    steps = [_step(step) for step in outcome.steps]
+    shown = {"text": outcome.text, "steps": steps, "properties": dict(outcome.properties)}
+    return {"outcome": outcome.outcome.value, "outcome_evidence": shown}
 
 
 def _result(result: Result, names: dict[str, str]) -> Json:

@@ -9,7 +9,13 @@ from pathlib import Path
 from audit.rules.base import Rule
 from audit.rules.doc import rule_doc
 from audit.scanner.baseline import TOOL_NAME, Comparison
-from audit.scanner.output.sarif_result import SOURCE_ROOT, Json, artifact_location, result_to_sarif
+from audit.scanner.output.sarif_result import (
+    SOURCE_ROOT,
+    Json,
+    artifact_location,
+    physical_location,
+    result_to_sarif,
+)
 from audit.scanner.report import (
     BaselineState,
     FileStatus,
@@ -17,6 +23,7 @@ from audit.scanner.report import (
     Result,
     RuleStatus,
     ScanReport,
+    SiteOutcome,
     SourceInfo,
 )
 
@@ -107,12 +114,28 @@ def _results(
     for gone in comparison.absent:
         sarif = {**_result(gone.result, index_of), "baselineState": BaselineState.ABSENT.value}
         if gone.outcome:
-            sarif["properties"]["outcome"] = gone.outcome.value
+            _tell(sarif, gone.outcome)
         yield sarif
     for unseen in comparison.unseen:
         sarif = {**_result(unseen.result, index_of), "baselineState": BaselineState.UNCHANGED.value}
         sarif["properties"]["notSeen"] = unseen.reason
         yield sarif
+
+
+def _tell(sarif: Json, outcome: SiteOutcome) -> None:
+    """Say what became of an absent result: the word, the sentence, and the places that show it."""
+    sarif["properties"] |= {"outcome": outcome.outcome.value, "outcomeEvidence": outcome.text}
+    if outcome.properties:
+        sarif["properties"]["outcomeDetails"] = dict(outcome.properties)
+    if outcome.steps:
+        sarif["relatedLocations"] = [
+            {
+                "physicalLocation": physical_location(step.path, step.region),
+                "logicalLocations": [{"fullyQualifiedName": step.symbol}],
+                "message": {"text": step.message},
+            }
+            for step in outcome.steps
+        ]
 
 
 def _result(result: Result, index_of: Mapping[str, int]) -> Json:

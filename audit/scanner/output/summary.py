@@ -93,7 +93,7 @@ def _against_baseline(comparison: Comparison, style: Style) -> Iterator[str]:
         yield ""
         yield style.paint("Absent since the baseline", "bold")
         for gone in comparison.absent:
-            outcome = gone.outcome.value if gone.outcome else "outcome not known"
+            outcome = gone.outcome.outcome.value if gone.outcome else "outcome not known"
             yield f"  {_place(gone.result)}  {style.paint(outcome, 'green' if gone.outcome else 'dim')}"
     if comparison.unseen:
         yield ""

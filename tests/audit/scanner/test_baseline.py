@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from audit.scanner.baseline import Baseline, Comparison, compare, read_baseline
+from audit.scanner.baseline import Baseline, Comparison, compare, earlier_results, read_baseline
 from audit.scanner.errors import ScanError
 from audit.scanner.output.sarif import sarif_log
 from audit.scanner.report import (
@@ -23,6 +23,7 @@ from audit.scanner.report import (
     RuleRun,
     RuleStatus,
     ScanReport,
+    SiteOutcome,
 )
 from tests.audit.scanner.report_fixture import FILE, RULES, make_report, make_result, make_suppression
 
@@ -124,9 +125,15 @@ def test_a_result_is_absent_when_its_file_was_scanned_without_it() -> None:
     assert (absent.result, absent.outcome) == (make_result(), None)
 
 
-def test_a_result_is_removed_when_its_file_is_gone() -> None:
-    report = make_report(manifest=(ManifestEntry(OTHER, "c" * 40, FileStatus.SCANNED),))
-    assert [absent.outcome for absent in gone_with(report).absent] == [Outcome.REMOVED]
+def test_an_absent_result_has_the_outcome_that_the_scan_found() -> None:
+    outcome = SiteOutcome(Outcome.DEVICE_KERNEL, "runs on the device")
+    report = replace(make_report(), outcomes={0: outcome})
+    assert [absent.outcome for absent in gone_with(report).absent] == [outcome]
+
+
+def test_a_baseline_asks_for_its_results_by_their_place() -> None:
+    asked = earlier_results(baseline_of(make_result(), make_result(symbol="b")))
+    assert [(one.key, one.symbol) for one in asked] == [(0, make_result().symbol), (1, "b")]
 
 
 @pytest.mark.parametrize(
@@ -158,13 +165,6 @@ def test_a_result_of_a_rule_that_did_not_run_is_unseen(status: RuleStatus) -> No
     assert [unseen.reason for unseen in gone_with(report).unseen] == [
         "the rule did not run: left out by --rules"
     ]
-
-
-def test_the_outcome_is_asked_for_each_absent_result() -> None:
-    comparison = compare(
-        make_report(), baseline_of(make_result()), outcome_of=lambda result, report: Outcome.DEVICE_KERNEL
-    )
-    assert [absent.outcome for absent in comparison.absent] == [Outcome.DEVICE_KERNEL]
 
 
 def test_a_baseline_of_another_folder_is_refused() -> None:

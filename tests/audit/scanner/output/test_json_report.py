@@ -9,10 +9,11 @@ from typing import Any
 
 from audit.scanner.baseline import AbsentResult, ComparedResult, Comparison, UnseenResult
 from audit.scanner.output.json_report import json_document
-from audit.scanner.report import BaselineState, FileStatus, Outcome, RuleRun, RuleStatus
+from audit.scanner.report import BaselineState, FileStatus, Outcome, RuleRun, RuleStatus, SiteOutcome
 from tests.audit.scanner.report_fixture import RULES, make_report, make_result, make_suppression
 
 PAGE = Path(__file__).parents[4] / "docs" / "command-line.md"
+TOLD = SiteOutcome(Outcome.REMOVED, "`gone` is gone", make_result().evidence)
 FREE_KEYS = {"partial_fingerprints", "properties"}
 
 
@@ -21,7 +22,7 @@ def compared() -> dict[str, Any]:
     gone = make_result(symbol="gone")
     comparison = Comparison(
         results=(ComparedResult(here, BaselineState.NEW),),
-        absent=(AbsentResult(gone, Outcome.REMOVED), AbsentResult(gone, None)),
+        absent=(AbsentResult(gone, TOLD), AbsentResult(gone, None)),
         unseen=(UnseenResult(gone, "gone.rs missing: partial clone"),),
     )
     document: dict[str, Any] = json.loads(json.dumps(json_document(make_report(here), RULES, comparison)))
@@ -55,6 +56,7 @@ def test_results_of_the_baseline_stand_behind_those_of_the_scan() -> None:
     results = compared()["results"]
     assert [result["baseline_state"] for result in results] == ["new", "absent", "absent", "unchanged"]
     assert [result.get("outcome") for result in results] == [None, "removed", None, None]
+    assert results[1]["outcome_evidence"]["text"] == "`gone` is gone"
     assert results[3]["not_seen"] == "gone.rs missing: partial clone"
 
 

@@ -17,12 +17,15 @@ from audit.scanner.output.sarif import SCHEMA_URI, sarif_log
 from audit.scanner.output.sarif_result import result_from_sarif, result_to_sarif
 from audit.scanner.report import (
     BaselineState,
+    EvidenceStep,
     FileStatus,
     ManifestEntry,
     Outcome,
+    Region,
     Result,
     RuleRun,
     RuleStatus,
+    SiteOutcome,
     SourceInfo,
 )
 from tests.audit.scanner.report_fixture import (
@@ -187,9 +190,11 @@ def test_a_plain_folder_has_a_root_on_disk_and_no_provenance() -> None:
 
 def test_a_comparison_gives_every_result_a_state() -> None:
     new, old, lost = make_result(), make_result(symbol="old"), make_result(symbol="lost", path="gone.rs")
+    step = EvidenceStep("effect", "gone.rs", Region(3, 5, 3, 20), "lost", "refused here")
+    told = SiteOutcome(Outcome.OPT_IN_FALLBACK, "asks first", (step,), {"hostBody": "errors"})
     comparison = Comparison(
         results=(ComparedResult(new, BaselineState.NEW), ComparedResult(old, BaselineState.UNCHANGED, old)),
-        absent=(AbsentResult(lost, Outcome.REMOVED), AbsentResult(lost, None)),
+        absent=(AbsentResult(lost, told), AbsentResult(lost, None)),
         unseen=(UnseenResult(lost, "gone.rs missing: partial clone"),),
         baseline_guid="11111111-1111-4111-8111-111111111111",
     )
@@ -204,10 +209,15 @@ def test_a_comparison_gives_every_result_a_state() -> None:
     assert [result["properties"].get("outcome") for result in run["results"]] == [
         None,
         None,
-        "removed",
+        "opt-in-fallback",
         None,
         None,
     ]
+    assert run["results"][2]["properties"]["outcomeEvidence"] == "asks first"
+    assert run["results"][2]["properties"]["outcomeDetails"] == {"hostBody": "errors"}
+    [shown] = run["results"][2]["relatedLocations"]
+    assert shown["physicalLocation"]["region"]["startLine"] == 3
+    assert "relatedLocations" not in run["results"][3]
     assert run["results"][4]["properties"]["notSeen"] == "gone.rs missing: partial clone"
     assert run["baselineGuid"] == comparison.baseline_guid
 

@@ -23,6 +23,7 @@ from audit.scanner.report import (
     RuleRun,
     RuleStatus,
     ScanReport,
+    SiteOutcome,
 )
 from tests.audit.scanner.report_fixture import (
     FILE,
@@ -98,7 +99,10 @@ def test_every_result_says_its_state_against_the_baseline() -> None:
     new, old, lost = make_result(), make_result(symbol="old"), make_result(symbol="lost", path="lost.rs")
     comparison = Comparison(
         results=(ComparedResult(new, BaselineState.NEW), ComparedResult(old, BaselineState.UNCHANGED, old)),
-        absent=(AbsentResult(lost, Outcome.STRUCTURED_ERROR), AbsentResult(lost, None)),
+        absent=(
+            AbsentResult(lost, SiteOutcome(Outcome.STRUCTURED_ERROR, "returns an error")),
+            AbsentResult(lost, None),
+        ),
         unseen=(UnseenResult(lost, "lost.rs missing: partial clone"),),
     )
     text = shown(make_report(new, old), comparison)

@@ -1,0 +1,196 @@
+"""Saying what became of earlier results: one of the outcomes, with evidence, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from audit.scanner.extract.facts import Call
+from audit.scanner.judge import Judgement
+from audit.scanner.link.unit import Fn
+from audit.scanner.outcome.gating import GateCall
+from audit.scanner.outcome.items import Items
+from audit.scanner.outcome.standing import Standing, Work
+from audit.scanner.report import EarlierResult, EvidenceStep, Outcome, Region, SiteOutcome
+
+# What the rule pointed at was a text, a test or a place, and no computation: it stands or it doesn't.
+_THINGS = {
+    "FT009": "no untested operation is seen here any more",
+    "FT010": "no test that passes without a GPU is seen here any more",
+    "FT014": "the comment is gone",
+    "FT015": "no kernel stands here any more",
+    "FT018": "the phrase is gone",
+}
+_FAILURE_RULES = frozenset({"FT012", "FT013", "FT016"})
+_FAILURE_FORMS = frozenset({"failed-attempt"})
+_BROKEN_PTX = "FT017"
+_CAN_NOT_RUN = "errors before it computes"
+
+
+class Outcomes:
+    """Answers for one judged commit."""
+
+    def __init__(self, judgement: Judgement) -> None:
+        self._judgement = judgement
+        self._items = Items(judgement)
+        self._standing = Standing(judgement)
+
+    def of(self, earlier: EarlierResult) -> SiteOutcome | None:
+        """Say what stands where an earlier result was; None when the code does not tell."""
+        functions = self._items.of(earlier)
+        if earlier.rule_id == _BROKEN_PTX:
+            return self._of_kernel_text(earlier)
+        if not functions:
+            return self._without_item(earlier)
+        found = [self._of_function(earlier, one) for one in functions]
+        if any(one is None for one in found):
+            # One of several implementations still does what it did: nothing can be said of them together.
+            found = [] if earlier.rule_id not in _THINGS else found
+        told = next((one for one in found if one is not None), None)
+        return told or self._thing_gone(earlier, functions[0])
+
+    def all_of(self, earlier: Iterable[EarlierResult]) -> Mapping[int, SiteOutcome]:
+        """Say it of many, by their keys."""
+        told = ((one.key, self.of(one)) for one in earlier)
+        return {key: outcome for key, outcome in told if outcome is not None}
+
+    def _without_item(self, earlier: EarlierResult) -> SiteOutcome | None:
+        name = earlier.symbol.rpartition("::")[2]
+        if earlier.path not in self._paths:
+            return SiteOutcome(Outcome.REMOVED, f"`{earlier.path}` is gone, and `{name}` with it")
+        if self._is_item(earlier):
+            return SiteOutcome(Outcome.REMOVED, f"`{name}` is gone from `{earlier.path}`")
+        if earlier.rule_id in _THINGS:
+            return SiteOutcome(Outcome.REMOVED, _THINGS[earlier.rule_id])
+        return None
+
+    @property
+    def _paths(self) -> frozenset[str]:
+        documents = (unit.path for unit in self._judgement.documents)
+        return frozenset((*self._judgement.workspace.units, *documents))
+
+    def _is_item(self, earlier: EarlierResult) -> bool:
+        """Say whether the symbol named an item inside its file, and not the file's module itself."""
+        unit = self._judgement.workspace.units.get(earlier.path)
+        if unit is None or not earlier.symbol:
+            return False
+        return earlier.symbol != "::".join(part for part in (unit.crate_name, *unit.module) if part)
+
+    def _thing_gone(self, earlier: EarlierResult, function: Fn) -> SiteOutcome | None:
+        reason = _THINGS.get(earlier.rule_id)
+        if reason is None:
+            return None
+        return SiteOutcome(Outcome.REMOVED, reason, (_at(function, "anchor", "what stands here now"),))
+
+    def _of_kernel_text(self, earlier: EarlierResult) -> SiteOutcome:
+        name = earlier.symbol.rpartition("::")[2]
+        unit = self._judgement.workspace.units.get(earlier.path)
+        if unit is not None and name and any(item.name == name for item in unit.facts.items):
+            return SiteOutcome(Outcome.DEVICE_KERNEL, f"the assembler takes `{name}` now")
+        return SiteOutcome(Outcome.REMOVED, f"`{name}` is gone from `{earlier.path}`")
+
+    # -- functions ---------------------------------------------------------------------------------------
+
+    def _of_function(self, earlier: EarlierResult, function: Fn) -> SiteOutcome | None:
+        if earlier.rule_id in _THINGS and earlier.rule_id not in ("FT009", "FT014"):
+            return None
+        if earlier.rule_id in _FAILURE_RULES or earlier.form in _FAILURE_FORMS:
+            return self._of_failure(function)
+        if self._standing.open_paths(function):
+            return None
+        return (
+            self._worked(function, self._standing.work(function))
+            or self._gated(function)
+            or self._refused(function)
+            or self._transferred(function)
+        )
+
+    def _of_failure(self, function: Fn) -> SiteOutcome | None:
+        """Say what a function does now when the device path fails."""
+        if self._standing.fails_onto_host(function):
+            return None
+        gates = self._standing.gating.gates(function)
+        if gates:
+            return self._gated(function, needs_reads=False)
+        if self._standing.fails_with_text(function):
+            return None
+        failure = self._standing.failure(function)
+        if failure is not None:
+            return self._refusal(function, failure.call, "the failure is the function's own error")
+        if self._standing.open_paths(function):
+            return None
+        return (
+            self._refused(function)
+            or self._worked(function, self._standing.work(function))
+            or self._transferred(function)
+        )
+
+    def _worked(self, function: Fn, work: Work | None) -> SiteOutcome | None:
+        if work is None:
+            return None
+        name = work.call.name
+        if work.is_composite:
+            step = _step(function, work.call, "effect", f"`{name}` finds the device by itself")
+            text = f"`{function.name}` is made of operators that run where their operands are"
+            return SiteOutcome(Outcome.COMPOSITE, text, (_at(function, "anchor", text), step))
+        step = _step(function, work.call, "effect", f"`{name}` puts the work on the device")
+        text = f"`{function.name}` runs on the device"
+        return SiteOutcome(Outcome.DEVICE_KERNEL, text, (_at(function, "anchor", text), step))
+
+    def _gated(self, function: Fn, *, needs_reads: bool = True) -> SiteOutcome | None:
+        """Say that a function falls back only when opted in, if each of its gates warns and tells of what."""
+        gating = self._standing.gating
+        gates = gating.gates(function)
+        if not gates or (needs_reads and self._standing.open_paths(function)):
+            return None
+        steps = []
+        for gate in gates:
+            warning = gating.warning_of(function, gate)
+            if warning is None or not gating.names_its_case(*warning):
+                return None
+            steps.append(_step(function, gate.call, "guard", "computes on the host only when opted in"))
+            steps.append(_step(*warning, "effect", "and warns each time, naming kernel and variable"))
+        text = f"`{function.name}` falls back only when the user opted in, with a warning"
+        return SiteOutcome(
+            Outcome.OPT_IN_FALLBACK,
+            text,
+            (_at(function, "anchor", text), *steps),
+            self._host_body(function, gates),
+        )
+
+    def _host_body(self, function: Fn, gates: Iterable[GateCall]) -> Mapping[str, str]:
+        for gate in gates:
+            access = self._standing.refusing_access_behind(function, gate.call)
+            if access is not None:
+                line = function.unit.line(access.start)
+                return {"hostBody": f"{_CAN_NOT_RUN}: `{access.name}` at line {line} refuses device data"}
+        return {}
+
+    def _refused(self, function: Fn) -> SiteOutcome | None:
+        refusal = self._standing.refusal(function)
+        if refusal is None:
+            return None
+        return self._refusal(function, refusal.call, "device data is refused here")
+
+    def _refusal(self, function: Fn, call: Call, message: str) -> SiteOutcome:
+        text = f"`{function.name}` returns a structured error"
+        steps = (_at(function, "anchor", text), _step(function, call, "effect", message))
+        return SiteOutcome(Outcome.STRUCTURED_ERROR, text, steps)
+
+    def _transferred(self, function: Fn) -> SiteOutcome | None:
+        call = self._standing.transfer(function)
+        if call is None:
+            return None
+        text = f"`{function.name}` says by its name or its result that it transfers"
+        steps = (_at(function, "anchor", text), _step(function, call, "effect", "the transfer"))
+        return SiteOutcome(Outcome.EXPLICIT_TRANSFER, text, steps)
+
+
+def _at(function: Fn, role: str, message: str) -> EvidenceStep:
+    facts = function.facts
+    region = function.unit.region(facts.name_start, facts.name_start + max(len(function.name.encode()), 1))
+    return EvidenceStep(role, function.unit.path, region, function.symbol, message)
+
+
+def _step(function: Fn, call: Call, role: str, message: str) -> EvidenceStep:
+    region: Region = function.unit.region(call.start, call.end)
+    return EvidenceStep(role, function.unit.path, region, function.symbol, message)
