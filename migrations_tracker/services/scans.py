@@ -15,7 +15,6 @@ from audit.services.scan_requests import (
     scan_request_create,
     scan_run_request,
 )
-from workers.celery import SCAN_QUEUE
 
 SCAN_RUN_TASK = "migrations_tracker.tasks.scan_run_execute"
 SCAN_REQUEST_TASK = "migrations_tracker.tasks.scan_request_execute"
@@ -70,4 +69,4 @@ def rows_wake_lost() -> int:
 
 
 def _send(model: type[LeasedRow], pk: int) -> None:
-    current_app.send_task(dict(_TASKS)[model], kwargs={"pk": pk}, queue=SCAN_QUEUE)
+    current_app.send_task(dict(_TASKS)[model], kwargs={"pk": pk})

@@ -29,8 +29,14 @@ class Place:
 
 def make_var(var: Path) -> None:
     """Create the folder for everything that a local run writes, or say why it cannot be written to."""
-    var.mkdir(exist_ok=True)
-    owner = var.stat().st_uid
+    try:
+        var.mkdir(exist_ok=True)
+        owner = var.stat().st_uid
+    except OSError as error:
+        raise SupervisorError(
+            f"`{var}`, where everything of a local run lies, can't be made: {error.strerror}. "
+            "Put the clone where it can be written, or move what has that name away."
+        ) from error
     if owner != os.geteuid():
         name = _account_name(owner)
         raise SupervisorError(

@@ -8,6 +8,7 @@ import sys
 
 from migrations_tracker.supervisor.ports import LOOPBACK
 from migrations_tracker.supervisor.watch import Program
+from workers.celery import DEFAULT_QUEUE, SCAN_QUEUE
 
 ACCESS_LINE = "%(m)s %(U)s %(s)s %(M)s ms"
 # `up` is for one person's machine, where the worker may be root like everything else; it accepts JSON only.
@@ -37,7 +38,7 @@ def web(port: int) -> Program:
                 "--access-logfile",
                 "-",
                 "--access-logformat",
-                "%(m)s %(U)s %(s)s %(M)s ms",
+                ACCESS_LINE,
             ),
             *("--no-control-socket", "--worker-tmp-dir", _memory_folder()),
         ),
@@ -53,7 +54,8 @@ def worker() -> Program:
         (
             *CELERY,
             *("worker", "--concurrency", str(max(1, cores)), "--loglevel", "INFO", "--hostname", "local@%h"),
-            *("--without-gossip", "--without-mingle"),
+            # The queue for GPUs is for runners.
+            *("--queues", f"{SCAN_QUEUE},{DEFAULT_QUEUE}", "--without-gossip", "--without-mingle"),
         ),
         # A scan under way may end in this time; a longer one is taken up again at the next start.
         patience_seconds=8,

@@ -60,11 +60,20 @@ def main(arguments: Sequence[str], *, root: Path = ROOT) -> int:
     except ImproperlyConfigured as error:
         console.warn(f"The configuration is wrong: {error}")
     except Exception as error:
-        report = var / "log" / "up.log"
+        console.warn(f"This step failed: {type(error).__name__}: {error}\n    {keep_details(var)}")
+    return 1
+
+
+def keep_details(var: Path) -> str:
+    """Write down where the present exception came from, and return what to tell of that."""
+    report = var / "log" / "up.log"
+    try:
         report.parent.mkdir(exist_ok=True)
         report.write_text(traceback.format_exc())
-        console.warn(f"This step failed: {type(error).__name__}: {error}\n    The details are in `{report}`.")
-    return 1
+    except OSError:
+        # A full disk is a likely reason for both.
+        return traceback.format_exc()
+    return f"The details are in `{report}`."
 
 
 class LocalRun:

@@ -7,6 +7,7 @@ import time
 import pytest
 import redis
 
+from migrations_tracker.services.scans import SCAN_REQUEST_TASK, SCAN_RUN_TASK
 from tests.fixtures.worker import WorkerProcess
 from workers.celery import DEFAULT_QUEUE, GPU_QUEUE, SCAN_QUEUE, app
 
@@ -28,7 +29,8 @@ def test_the_queues_are_those_of_the_design() -> None:
 @pytest.mark.parametrize(
     ("task", "queue"),
     [
-        ("migrations_tracker.tasks.scan_run_execute", SCAN_QUEUE),
+        (SCAN_RUN_TASK, SCAN_QUEUE),
+        (SCAN_REQUEST_TASK, SCAN_QUEUE),
         ("workers.tasks.verification_run", GPU_QUEUE),
         ("any.other", DEFAULT_QUEUE),
     ],
@@ -47,7 +49,7 @@ def test_a_real_worker_takes_a_message_from_each_queue(broker: str) -> None:
 
 
 def test_messages_wait_in_the_broker_while_no_worker_runs(broker: str) -> None:
-    app.send_task("migrations_tracker.tasks.scan_nothing")
+    app.send_task(SCAN_RUN_TASK, kwargs={"pk": 0})
     with redis.Redis.from_url(broker) as client:
         assert client.llen(SCAN_QUEUE) == 1
 

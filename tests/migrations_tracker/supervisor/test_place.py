@@ -12,6 +12,7 @@ import pytest
 from migrations_tracker.supervisor.errors import SupervisorError
 from migrations_tracker.supervisor.memory import Memory
 from migrations_tracker.supervisor.place import choose_place, make_var
+from migrations_tracker.supervisor.up import keep_details
 from tests.migrations_tracker.supervisor.conftest import only_as_root
 
 
@@ -34,6 +35,24 @@ def test_only_its_owner_can_look_into_the_folder_unless_that_is_root(clone: Path
     (clone / "var").mkdir(mode=0o750)
     make_var(clone / "var")
     assert stat.S_IMODE((clone / "var").stat().st_mode) == (0o755 if os.geteuid() == 0 else 0o700)
+
+
+def test_a_folder_that_cannot_be_made_is_named(clone: Path) -> None:
+    (clone / "var").touch()
+    (clone / "log").touch()
+    with pytest.raises(SupervisorError, match=r"var`.* can't be made: File exists"):
+        make_var(clone / "var")
+    with pytest.raises(SupervisorError, match="can't be made: Not a directory"):
+        make_var(clone / "log" / "var")
+
+
+def test_details_that_cannot_be_written_down_are_shown(tmp_path: Path) -> None:
+    (tmp_path / "log").touch()
+    try:
+        raise OSError("no space left")
+    except OSError:
+        told = keep_details(tmp_path)
+    assert "OSError: no space left" in told
 
 
 @only_as_root
