@@ -12,7 +12,10 @@ from audit.scanner.link.unit import Fn
 from audit.scanner.report import Level
 
 _HOST = r"(?:\bcpu\b|\bhost\b|\binterpreter\b)"
-_WHEN = r"(?:\bfor\b|\bwhen\b|\bif\b|\bmissing\b|\bfail\w*|\bunsupported\b|\bnon-|\bdeclines?\b|\berrors?\b)"
+# What is no GPU falls back to nothing: the host is its device.
+_OTHER_CASES = r"\bnon-(?!gpu|cuda|metal|device|accelerat)"
+_FAILING = r"\bmissing\b|\bfail\w*|\bunsupported\b|\bdeclines?\b|\berrors?\b"
+_WHEN = rf"(?:\bfor\b|\bwhen\b|\bif\b|{_FAILING}|{_OTHER_CASES})"
 _FALLING = r"(?:\bfall(?:s|ing)?[ -]?(?:back|through)\b|\bfallback\b)"
 _GAPS = (
     # A heading (`CPU fallback`) says nothing yet: the case in which it happens is the gap.

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
 from audit.scanner.judge import Candidate, Judgement
-from audit.scanner.link.presumed import presumed_names
+from audit.scanner.link.made import MadeFunction
+from audit.scanner.link.presumed import is_given_away, presumed_names
 from audit.scanner.link.reach import Reach
 from audit.scanner.link.unit import Fn
 from audit.scanner.operations import Operations
@@ -296,11 +297,14 @@ fn multiplies() {
         operations = Operations(judgement)
         presumed = presumed_names(judgement.summaries)
         for function in operations.all:
-            if function.index not in reach.tested and function.name not in presumed:
+            if function.index in reach.tested or function.name in presumed:
+                continue
+            if not is_given_away(judgement.summaries, function.name):
                 yield _candidate(function, operations.form(function))
         for made in reach.made.all:
-            is_presumed = made.name in presumed
-            if not is_presumed and made.name not in reach.tested_made and operations.is_made_operation(made):
+            if made.name in reach.tested_made or made.name in presumed:
+                continue
+            if operations.is_made_operation(made) and not _is_presumed_type(judgement, made):
                 yield Candidate(
                     made.unit,
                     made.call.start,
@@ -309,6 +313,11 @@ fn multiplies() {
                     "untested-macro-operation",
                     item=made.symbol,
                 )
+
+
+def _is_presumed_type(judgement: Judgement, made: MadeFunction) -> bool:
+    """Say whether what a macro makes is no function that is called, but a type or a value."""
+    return not made.name[:1].islower() and bool(judgement.profile.tests.presumed_patterns)
 
 
 def _candidate(function: Fn, form: str) -> Candidate:

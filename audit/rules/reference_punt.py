@@ -117,6 +117,7 @@ class ReferencePunt(Rule):
                 and path.launch is None
                 and not path.has_device_path
                 and not path.is_host_update
+                and not path.launches_beside
             ):
                 form = "host-body" if path.upload is None else "host-body-and-upload"
                 yield judgement.host_path_candidate(path, form)

@@ -121,6 +121,8 @@ class SilentFallback(Rule):
         for path in judgement.paths.all:
             if path.trigger is Trigger.FAILURE:
                 yield judgement.host_path_candidate(path, "failed-attempt")
+            elif path.launches_beside:
+                continue
             elif path.trigger is Trigger.NONE and path.launch is None and path.use is not Use.COPIED:
                 if path.has_device_path:
                     yield judgement.host_path_candidate(path, "default-host-path")

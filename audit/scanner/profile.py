@@ -56,6 +56,7 @@ class TransferWords:
     device_arguments: tuple[str, ...] = ()
     metadata_types: tuple[str, ...] = ()
     host_storage_patterns: tuple[str, ...] = ()
+    host_only_patterns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ class LaunchWords:
     handle_constructors: tuple[str, ...]
     kernel_attributes: tuple[str, ...]
     library_families: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
     driver_calls: tuple[str, ...] = ()
 
 

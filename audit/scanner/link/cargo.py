@@ -34,6 +34,7 @@ class Package:
     dependencies: frozenset[str]
     targets: Mapping[str, str]
     requirements: frozenset[str] = frozenset()
+    is_proc_macro: bool = False
 
     @property
     def crate_name(self) -> str:
@@ -58,12 +59,13 @@ class Package:
         if side:
             return side
         if path in self.targets:
-            return self.targets[path]
+            kind = self.targets[path]
+            return "proc-macro" if kind == "lib" and self.is_proc_macro else kind
         inside = path[len(self.folder) + 1 :] if self.folder else path
         for folder, kind in _FOLDERS:
             if inside.startswith(folder + "/"):
                 return kind
-        return "lib"
+        return "lib" if not self.is_proc_macro else "proc-macro"
 
 
 def _side_kind(folder: str) -> str:
@@ -179,7 +181,13 @@ def _package(
         dependencies=frozenset(dependencies),
         targets=_targets(folder, document),
         requirements=_requirements(document, renamed),
+        is_proc_macro=_is_proc_macro(document),
     )
+
+
+def _is_proc_macro(document: Mapping[str, Any]) -> bool:
+    library = document.get("lib")
+    return isinstance(library, dict) and (library.get("proc-macro") or library.get("proc_macro")) is True
 
 
 def _dependency_tables(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 
-from audit.scanner.extract.facts import Call, CallKind, RegionKind
+from audit.scanner.extract.facts import Call, CallKind, Region, RegionKind
 from audit.scanner.link.flow import Flow, Place
 from audit.scanner.link.summaries import Read, Summaries
 from audit.scanner.link.unit import Fn
 
 _CALLABLE = re.compile(r"\bFn(?:Mut|Once)?\s*\(([^()]*)\)")
+
+
+def _names_an_operator(function: Fn, region: Region) -> bool:
+    """Say whether a branch is the arm of an interpreter: other arms are other operators, not other ways."""
+    pattern = function.text(region.pattern_start, region.pattern_end).lstrip()
+    return region.kind == RegionKind.ARM and pattern.startswith('"')
 
 
 class DeviceWork:
@@ -57,12 +63,12 @@ class DeviceWork:
         return any(start <= call.start < end for call in self.launches(function))
 
     def launches_beside(self, function: Fn, read: Call) -> bool:
-        """Say whether a branch for the device around a read does launch."""
+        """Say whether a branch for the device, or for one operator, around a read does launch."""
         flow = self._summaries.flow(function)
         regions = function.facts.regions
         return any(
             regions[one].kind in (RegionKind.THEN, RegionKind.ELSE, RegionKind.ARM)
-            and flow.place(flow.entering(one)) is Place.DEVICE
+            and (flow.place(flow.entering(one)) is Place.DEVICE or _names_an_operator(function, regions[one]))
             and self.launches_in(function, regions[one].start, regions[one].end)
             for one in function.ancestors(read.region)
         )
@@ -82,6 +88,8 @@ class DeviceWork:
     def _excludes(self, function: Fn, flow: Flow, branch: int, read: Call) -> bool:
         region = function.facts.regions[branch]
         if region.kind not in (RegionKind.THEN, RegionKind.ELSE, RegionKind.ARM):
+            return False
+        if _names_an_operator(function, region):
             return False
         if region.group_start <= read.start < region.group_end:
             return True

@@ -21,6 +21,7 @@ class Launches:
         self._pattern = any_pattern(graph.profile.launch.call_patterns)
         self._backend_units: dict[str, bool] = {}
         self._names: dict[str, bool] = {}
+        self._modules = frozenset(graph.profile.launch.modules)
         self.found: dict[int, Reason] = {}
         self._find()
 
@@ -28,6 +29,8 @@ class Launches:
         """Say whether a call puts work on the device by itself."""
         if self.is_launch_name(call.name):
             return call.kind != CallKind.MACRO or call.name == "launch"
+        if call.kind == CallKind.PATH and self._modules:
+            return not self._modules.isdisjoint(function.text(call.start, call.name_start).split("::"))
         return call.kind == CallKind.METHOD and self.is_backend_operation(function, call)
 
     def is_launch_name(self, name: str) -> bool:

@@ -31,7 +31,7 @@ class Pardons:
             return "transfer-api"
         if self._is_setup(function):
             return "setup"
-        if self._export_name.search(function.name):
+        if any(map(self._export_name.search, (function.name, *function.module[-1:]))):
             return "export"
         if self.returns_host_data(function):
             return "explicit-host-return"

@@ -33,14 +33,30 @@ def presumed_names(summaries: Summaries) -> frozenset[str]:
     return frozenset(found)
 
 
+def is_given_away(summaries: Summaries, name: str) -> bool:
+    """Say whether something is named without being called: as a function value, or as a type argument."""
+    if not summaries.profile.tests.presumed_patterns:
+        return False
+    mention = re.compile(rb"(?<![\w.])" + name.encode() + rb"\b(?!\s*[(:!])(?!\s*<)")
+    return any(
+        not any(use.start <= found.start() < use.end for use in unit.facts.uses)
+        and not any(start <= found.start() < end for start, end in unit.facts.comments)
+        for unit in summaries.workspace.units.values()
+        for found in mention.finditer(unit.data)
+        if not unit.data[: found.start()].rstrip().endswith((b"fn", b"macro_rules!"))
+    )
+
+
 def _called_by_tests(summaries: Summaries) -> Iterator[str]:
     for function in summaries.workspace.functions:
-        if not function.is_test_code:
-            continue
-        for call in function.facts.calls:
-            yield call.name
-            if call.kind == CallKind.MACRO:
-                yield from _WORD.findall(function.text(call.arguments_start, call.end))
+        if function.is_test_code:
+            for call in function.facts.calls:
+                yield call.name
+                if call.kind == CallKind.MACRO:
+                    yield from _WORD.findall(function.text(call.arguments_start, call.end))
+        elif function.trait and function.trait not in summaries.workspace.traits:
+            # A method of another crate's trait is called by that crate.
+            yield function.name
     for unit in summaries.workspace.units.values():
         for call in unit.facts.calls:
             # An invocation between items makes the tests, of functions that it is given.

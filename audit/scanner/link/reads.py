@@ -39,6 +39,7 @@ class Reads:
         self._launches = launches
         self._pardons = pardons
         self._host_name = any_pattern(graph.profile.transfer.host_name_patterns)
+        self._host_only = any_pattern(graph.profile.transfer.host_only_patterns)
         self.found: dict[int, tuple[Read, ...]] = {}
         self._find()
 
@@ -191,6 +192,7 @@ class Reads:
         for let in function.facts.lets:
             if let.value_start <= call.start and call.end <= let.value_end:
                 told += function.text(let.pattern_end, let.value_start)
+                told += " ".join(_TURBOFISH.findall(function.text(call.end, let.value_end)))
         cast = re.match(r"\??\s*as\s+(\w+)", function.text(call.end, call.end + 20))
         words = re.findall(r"\w+", told) + ([cast[1]] if cast is not None else [])
         return any(word in names for word in words)
@@ -220,7 +222,11 @@ class Reads:
             self._graph.operands.takes_callable(function)
             or self._pardons.returns_host_data(function)
             or bool(self._host_name.search(function.name))
+            or self._is_host_only(function)
         )
+
+    def _is_host_only(self, function: Fn) -> bool:
+        return any(map(self._host_only.search, (function.name, *function.module[-1:])))
 
     def answers_elsewhere(self, function: Fn) -> bool:
         """Say whether only the callers of a host helper answer for it, and not the helper itself."""
@@ -228,7 +234,9 @@ class Reads:
             self._graph.operands.takes_callable(function)
             or self._pardons.returns_host_data(function)
             or self._graph.is_gpu_located(function)
+            or self._is_host_only(function)
         )
 
 
+_TURBOFISH = re.compile(r"::<[^<>]*>")
 _HELPER_PARDONS = frozenset({"explicit-host-return"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from posixpath import dirname, normpath
 
@@ -138,6 +138,11 @@ class Workspace:
                         pending.append(needed)
             found[package.folder] = frozenset(seen)
         return found
+
+    @property
+    def traits(self) -> Collection[str]:
+        """The bare names of the traits that are defined here."""
+        return self._trait_homes.keys()
 
     @cached_property
     def _trait_homes(self) -> Mapping[str, frozenset[str]]:
