@@ -23,6 +23,9 @@ _DROPPED_ERROR = re.compile(r"^Err\(_\w*\)$")
 _SUCCESS = re.compile(r"^(?:return\s+)?Ok\s*\((?!\s*(?:None|false|true|\(\))\s*\))")
 _SAME_INPUT = re.compile(r"^Ok\(\s*(?:self|\w+)\.clone\(\)\s*\)$")
 _NOTHING_DONE = re.compile(r"^return Ok\(\(\)\)$")
+_NOTHING_STARTED = re.compile(r"^Ok\(\(\)\)$")
+_BARE_HANDLE = re.compile(r"^Ok\(Self \{[\w\s,:]*\}\)$")
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _STARTS_DEVICE = re.compile(r"^(?:init|synchronize|sync|flush|wait|barrier)(?:_|$)")
 
 
@@ -55,6 +58,31 @@ class DeferredKernel(Rule):
             """
             pub fn gpu_erf(a: &CudaBuffer<f32>) -> GpuResult<CudaBuffer<f32>> {
                 todo!("write the kernel")  //~ FT003
+            }
+            """,
+        ),
+        Example(
+            "initialisation that asks for a device and registers nothing",
+            """
+            pub fn init_backend() -> GpuResult<()> {
+                if !cuda_available() {
+                    return Err(GpuError::DeviceUnavailable);
+                }
+                // The kernels come later.
+                Ok(())  //~ FT003
+            }
+            """,
+        ),
+        Example(
+            "device handle that opens no device",
+            """
+            impl MpsDevice {
+                pub fn new(ordinal: usize) -> GpuResult<Self> {
+                    if !is_mps_available() {
+                        return Err(GpuError::DeviceUnavailable);
+                    }
+                    Ok(Self { ordinal })  //~ FT003
+                }
             }
             """,
         ),
@@ -174,6 +202,19 @@ class DeferredKernel(Rule):
             """,
         ),
         Example(
+            "device handle that opens the device",
+            """
+            impl GpuDevice {
+                pub fn new(ordinal: usize) -> GpuResult<Self> {
+                    if !cuda_available() {
+                        return Err(GpuError::DeviceUnavailable);
+                    }
+                    Ok(Self { context: open(ordinal)? })
+                }
+            }
+            """,
+        ),
+        Example(
             "invariant that a device test guards",
             """
             pub fn select(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
@@ -244,14 +285,32 @@ def _dropped_launches(judgement: Judgement, function: Fn) -> Iterator[Candidate]
 
 
 def _empty_starts(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
-    """Yield public functions of GPU crates that say they start or wait for the device, and do nothing."""
+    """Yield public functions of GPU crates that say they start or open a device, and do nothing."""
     facts = function.facts
-    if not judgement.is_gpu_located(function) or not _STARTS_DEVICE.match(function.name) or facts.lets:
+    if not judgement.is_gpu_located(function) or not facts.visibility or facts.lets:
         return
-    body = function.text(facts.body_start + 1, facts.body_end - 1).strip()
-    if facts.visibility and body == "Ok(())":
+    is_start = _STARTS_DEVICE.match(function.name) and _NOTHING_STARTED
+    is_handle = function.self_type in judgement.profile.tests.constructors and _BARE_HANDLE
+    done = is_start or is_handle
+    if done and done.match(_without_availability(judgement, function)):
         start, end = facts.regions[0].tail_start, facts.regions[0].tail_end
-        yield Candidate(function.unit, start, end, function, "empty-init")
+        form = "empty-init" if is_start else "empty-handle"
+        yield Candidate(function.unit, start, end, function, form)
+
+
+def _without_availability(judgement: Judgement, function: Fn) -> str:
+    """Return what a body does beside refusing where no device is available, without comments."""
+    probe = any_pattern(judgement.profile.tests.probe_patterns)
+    flow = judgement.summaries.flow(function)
+    facts = function.facts
+    data = bytearray(function.unit.data[facts.body_start + 1 : facts.body_end - 1])
+    for index, region in enumerate(facts.regions):
+        condition = function.text(region.condition_start, region.condition_end)
+        if region.kind == RegionKind.THEN and flow.returns(index) and probe.search(condition):
+            start = region.group_start - facts.body_start - 1
+            length = region.group_end - region.group_start
+            data[start : start + length] = b" " * length
+    return " ".join(_COMMENT.sub(" ", data.decode("utf-8", "replace")).split())
 
 
 def _lying_arm(judgement: Judgement, function: Fn, index: int, region: Region) -> Iterator[Candidate]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
-from audit.scanner.extract.facts import ExitKind, RegionKind
+from audit.scanner.extract.facts import ExitKind, RegionKind, Scope
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.cfg import Cfg, cfgs_of
 from audit.scanner.link.unit import Fn, Unit
@@ -257,7 +257,23 @@ def _closed_gates(unit: Unit, features: frozenset[str]) -> Iterator[Candidate]:
         for attribute, cfg in _cfg_attributes(scope.attributes):
             position = unit.data.rfind(attribute.encode(), 0, scope.start)
             if cfg.requires("feature", undeclared) and position >= 0:
-                yield Candidate(unit, position, position + len(attribute), None, "undeclared-feature")
+                yield Candidate(
+                    unit,
+                    position,
+                    position + len(attribute),
+                    None,
+                    "undeclared-feature",
+                    item=_symbol(unit, scope),
+                )
+
+
+def _symbol(unit: Unit, scope: Scope) -> str:
+    """Return the fully qualified name of a module."""
+    names = [scope.name]
+    while scope.parent >= 0:
+        scope = unit.facts.scopes[scope.parent]
+        names.insert(0, scope.name)
+    return "::".join(part for part in (unit.crate_name, *unit.module, *names) if part)
 
 
 def _cfg_attributes(attributes: tuple[str, ...]) -> Iterator[tuple[str, Cfg]]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
-from audit.scanner.judge import Candidate, Judgement
+from audit.scanner.judge import Candidate, Judgement, Step
 from audit.scanner.link.entries import Trigger
+from audit.scanner.link.flow import Test
+from audit.scanner.link.summaries import Read
+from audit.scanner.link.unit import Fn
 from audit.scanner.link.uses import Use
 from audit.scanner.report import Level
 
@@ -68,6 +72,18 @@ class SilentFallback(Rule):
             }
             """,
         ),
+        Example(
+            "refusal of device data that is undone",
+            """
+            fn host_data(x: &Tensor<f32>) -> FerrotorchResult<Vec<f32>> {
+                match x.data() {
+                    Ok(slice) => Ok(slice.to_vec()),
+                    Err(_) => x.data_vec(),  //~ FT001
+                }
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
     )
     valid = (
         Example(
@@ -81,6 +97,19 @@ class SilentFallback(Rule):
                 launch(&f, a, device)
             }
             """,
+        ),
+        Example(
+            "refusal of device data that is passed on",
+            """
+            fn host_data(x: &Tensor<f32>) -> FerrotorchResult<Vec<f32>> {
+                match x.data() {
+                    Ok(slice) => Ok(slice.to_vec()),
+                    Err(error) if x.is_cuda() => Err(error),
+                    Err(_) => Ok(Vec::new()),
+                }
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
         ),
         Example(
             "fallback that the user opted in to",
@@ -128,3 +157,40 @@ class SilentFallback(Rule):
                     yield judgement.host_path_candidate(path, "default-host-path")
                 elif path.is_host_update:
                     yield judgement.host_path_candidate(path, "state-updated-on-host")
+        yield from _swallowed_refusals(judgement)
+
+
+def _swallowed_refusals(judgement: Judgement) -> Iterator[Candidate]:
+    """Yield the reads that an accessor's refusal of device data leads to: the error was the answer."""
+    names = "|".join(map(re.escape, judgement.profile.transfer.refusing_accessors))
+    refusal = re.compile(rf"^(.+)\.(?:{names})\(\)$", re.DOTALL)
+    for index, reads in judgement.summaries.reads.items():
+        function = judgement.workspace.functions[index]
+        flow = judgement.summaries.flow(function)
+        for read in reads:
+            if read.helper is not None:
+                continue
+            for test in flow.tests_at(read.call.start, read.call.region):
+                asked = refusal.match(test.subject.strip())
+                is_failure = test.holds and test.pattern.strip().startswith("Err")
+                if test.encloses and is_failure and asked is not None and asked[1] == read.operand:
+                    yield _swallowed(function, read, test)
+                    break
+
+
+def _swallowed(function: Fn, read: Read, test: Test) -> Candidate:
+    region = function.facts.regions[test.region]
+    span = region.condition_start, region.condition_end
+    guard = Step("guard", function.unit, *span, function.symbol, "refuses device data")
+    call = read.call
+    message = f"`{read.operand}` is read on the host all the same"
+    return Candidate(
+        unit=function.unit,
+        start=call.start,
+        end=call.end,
+        function=function,
+        form="refusal-swallowed",
+        guard=test.subject,
+        cause=(function.unit.path, function.index, call.start),
+        steps=(Step("anchor", function.unit, call.start, call.end, function.symbol, message), guard),
+    )
