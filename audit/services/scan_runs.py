@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable
 from datetime import timedelta
 
-from django.db import OperationalError
+from django.db import OperationalError, connection
 from django.db.models.functions import Now
 
 from audit.errors import AuditError, LeaseLostError
@@ -33,6 +33,8 @@ def scan_run_execute(*, pk: int, after_ingest: AfterIngest, lease: timedelta = L
     try:
         with lease_kept(row=scan_run, lease_id=lease_id, lease=lease) as heartbeat:
             scanned = _scan(scan_run, heartbeat)
+            # Unused while the scanner worked, the connection may be of a database that was started anew.
+            connection.close_if_unusable_or_obsolete()
             heartbeat.note(phase="ingest", done=0, total=len(scanned.report.results))
             _store(scan_run, lease_id, scanned, after_ingest)
     except LeaseLostError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
+from django.db import OperationalError, connection
 
 from audit.errors import AuditError
 from audit.models import RowState, ScanRequest, ScanRun
@@ -34,7 +35,12 @@ class FirstScan:
 
     def look(self) -> str:
         """Read from the database how far it is, and return that in a few words."""
-        self.row.refresh_from_db()
+        try:
+            self.row.refresh_from_db()
+        except OperationalError:
+            # Whoever watches over the database starts it again.
+            connection.close()
+            return "waiting for the database"
         if isinstance(self.row, ScanRequest):
             if self.row.scan_run is None:
                 return "fetching the repository" if self.row.state == RowState.RUNNING else self.row.state

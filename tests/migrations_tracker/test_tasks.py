@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import OperationalError, connection
 from django.db.models.functions import Now
 
 from audit.models import FallbackSite, Result, RowState, ScanRun
@@ -130,3 +132,22 @@ def test_a_broker_that_is_away_delays_a_scan_and_loses_nothing(
     assert rows_wake_lost() == 1
     wait_until(lambda: is_over(scan_run))
     assert scan_run.state == RowState.SUCCEEDED
+
+
+def test_the_command_goes_on_waiting_when_the_database_restarts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(SAMPLE, tmp_path / "tree")
+
+    def restart(seconds: float) -> None:
+        monkeypatch.setattr("migrations_tracker.management.commands.scan.time.sleep", finish)
+        with suppress(OperationalError), connection.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    def finish(seconds: float) -> None:
+        ScanRun.objects.update(state=RowState.SUCCEEDED, finished_at=Now())
+
+    monkeypatch.setattr("migrations_tracker.services.scans.current_app.send_task", lambda *_, **__: None)
+    monkeypatch.setattr("migrations_tracker.management.commands.scan.time.sleep", restart)
+    call_command("scan", str(tmp_path / "tree"), timeout=PATIENCE_SECONDS)
+    assert "waiting for a worker" in capsys.readouterr().out

@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import OperationalError, connection
 
 from audit.errors import AuditError
 from audit.models import RowState, ScanRequest, ScanRun
@@ -60,7 +61,11 @@ class Command(BaseCommand):
                 sys.stdout.flush()
             said = text
             time.sleep(POLL_SECONDS)
-            row.refresh_from_db()
+            try:
+                row.refresh_from_db()
+            except OperationalError:
+                # The database restarts: it is asked again until the time is up.
+                connection.close()
         if row.state != RowState.SUCCEEDED:
             raise CommandError(f"{row} {row.state}. {row.failure_reason}".strip())
 

@@ -7,11 +7,12 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.db.models.functions import Now
 from pytest_django import Settings
 
@@ -199,6 +200,21 @@ def test_a_worker_of_another_judge_does_not_scan(monkeypatch: pytest.MonkeyPatch
     assert not execute(scan_run)
     scan_run.refresh_from_db()
     assert "Ask for a new scan" in scan_run.failure_reason
+
+
+def test_a_database_that_restarts_while_the_scanner_works_costs_no_scan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def lose_connection() -> ScanReport:
+        with suppress(OperationalError), connection.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+        return make_report([make_result()])
+
+    answer_with(monkeypatch, lose_connection)
+    scan_run = make_scan_run(make_repository())
+    assert execute(scan_run)
+    scan_run.refresh_from_db()
+    assert (scan_run.state, scan_run.attempts, scan_run.result_count) == ("succeeded", 1, 1)
 
 
 def test_progress_is_stored_while_the_scan_runs(monkeypatch: pytest.MonkeyPatch) -> None:
