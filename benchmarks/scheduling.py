@@ -208,11 +208,8 @@ def main() -> None:
     )
     parser.add_argument("--sizes", default="60,120,500")
     parser.add_argument("--count", type=int, default=6)
-    parser.add_argument("--evaluations", type=int, default=2000)
-    parser.add_argument("--deterministic-time", type=float, default=4.0)
-    parser.add_argument("--wall-seconds", type=float, default=120.0)
+    parser.add_argument("--wall-seconds", type=float, default=600.0)
     given = parser.parse_args()
-    options = SolveOptions(0, given.evaluations, given.deterministic_time, given.wall_seconds)
     head = (
         "units",
         "NC",
@@ -230,6 +227,7 @@ def main() -> None:
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for size in map(int, given.sizes.split(",")):
         rows = []
+        options = replace(SolveOptions.for_size(size), wall_seconds=given.wall_seconds)
         for row in measure(size, given.count, options):
             rows.append(row)
             first, final = row.first.objective, row.final.objective

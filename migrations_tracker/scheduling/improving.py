@@ -170,7 +170,8 @@ def improve(scheduler: Scheduler, start: Candidate, seed: int, budget: SearchBud
     current = best
     weight_of_all = sum(instance.weight) + 1
     cost = _cost(current.score, weight_of_all)
-    hottest = _HEAT * weight_of_all * max(1, best.score.objective.makespan)
+    # One move changes the figure by about its share of all units, so the heat shrinks with their number.
+    hottest = _HEAT / instance.size * weight_of_all * max(1, best.score.objective.makespan)
     while budget.is_left():
         neighbour = _neighbour(scheduler, current, movable, draw)
         budget.used += 1
@@ -190,7 +191,7 @@ def _cost(score: Score, weight_of_all: int) -> float:
     return weight_of_all * late_or_long + score.objective.weighted_completion
 
 
-_HEAT = 0.001
+_HEAT = 0.06
 _REACH = 15
 _LATENESS_COST = 10.0
 

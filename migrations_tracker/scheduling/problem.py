@@ -259,6 +259,11 @@ class SolveOptions:
 
     seed: int = 0
     evaluations: int = 4000
-    deterministic_time: float = 6.0
+    deterministic_time: float = 8.0
     wall_seconds: float = 300.0
     use_solver: bool = True
+
+    @classmethod
+    def for_size(cls, units: int, seed: int = 0) -> SolveOptions:
+        """Return options with a search that grows with the number of units."""
+        return cls(seed=seed, evaluations=max(4000, 20 * units))
