@@ -62,7 +62,7 @@ def scan_report_ingest(
         states = states_known(branch=branch) if branch else {}
         sites = _known_sites(scan_run, branch, states, coverage)
         matches = match_results([site for site, _ in sites.values()], report.results)
-        found = _store_results(scan_run, report, sites, states, matches)
+        found = _store_results(scan_run, report, sites, states if branch else None, matches)
         _store_manifests(scan_run, report)
         summary = IngestSummary(scan_run, None)
         if branch:
@@ -122,9 +122,10 @@ def _store_results(
     scan_run: ScanRun,
     report: ScanReport,
     sites: Mapping[int, tuple[KnownSite, int | None]],
-    states: Mapping[int, KnownState],
+    states: Mapping[int, KnownState] | None,
     matches: Sequence[Match],
 ) -> list[FoundState]:
+    """Store the results and the sites they are; without `states` it is the past, which moves no site."""
     new_ids = iter(ids_reserve(model=FallbackSite, count=sum(match.site_id is None for match in matches)))
     result_ids = ids_reserve(model=Result, count=len(matches))
     found = []
@@ -132,7 +133,8 @@ def _store_results(
         site_id = next(new_ids) if match.site_id is None else match.site_id
         found.append(FoundState(site_id, result_id, _baseline(match, result, states), result))
     _copy_new_sites(scan_run, found, matches)
-    _update_sites(scan_run, found, matches, sites)
+    if states is not None:
+        _update_sites(scan_run, found, matches, sites)
     rows_copy(table=Result._meta.db_table, columns=_RESULT_COLUMNS, rows=_result_rows(scan_run, found))
     rows_copy(
         table=Lineage._meta.db_table,
@@ -153,9 +155,12 @@ def _store_results(
     return found
 
 
-def _baseline(match: Match, result: scanner.Result, states: Mapping[int, KnownState]) -> BaselineState:
+def _baseline(match: Match, result: scanner.Result, states: Mapping[int, KnownState] | None) -> BaselineState:
     if match.site_id is None:
         return BaselineState.NEW
+    if states is None:
+        is_same = match.match_pass is MatchPass.FINGERPRINT
+        return BaselineState.UNCHANGED if is_same else BaselineState.UPDATED
     state = states.get(match.site_id)
     if state is None or not state.is_open:
         return BaselineState.NEW

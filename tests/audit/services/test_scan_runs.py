@@ -385,6 +385,20 @@ def test_an_older_commit_does_not_turn_the_branch_back(tree: Path) -> None:
     assert not FallbackSite.objects.filter(states__isnull=False).exists()
 
 
+def test_an_older_commit_finds_known_sites_and_moves_none(tree: Path) -> None:
+    repository = repository_add(location=str(tree), actor=None)
+    older = ask(repository)
+    commit_files(tree, {"minitorch-gpu/src/lib.rs": f"mod other;\n{FALLBACK.replace('host', 'values')}"})
+    newer = ask(repository)
+    assert execute(newer)
+    columns = ("path", "symbol", "partial_fingerprints", "last_seen_commit_id")
+    before = list(FallbackSite.objects.order_by("pk").values_list(*columns))
+    assert execute(older)
+    older.refresh_from_db()
+    assert list(FallbackSite.objects.order_by("pk").values_list(*columns)) == before
+    assert (older.new_count, older.updated_count + older.unchanged_count) == (0, older.result_count)
+
+
 def test_a_file_whose_object_is_missing_is_in_the_manifest_and_closes_nothing(tree: Path) -> None:
     repository = repository_add(location=str(tree), actor=None)
     assert execute(ask(repository))
