@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from audit.rules.base import Example, Rule
 from audit.scanner.extract.facts import Call, RegionKind
 from audit.scanner.judge import Candidate, Judgement
-from audit.scanner.link.failures import closure_adapter
+from audit.scanner.link.closures import error_adapter
 from audit.scanner.link.flow import Flow, Place
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
@@ -266,7 +266,7 @@ def _flattened(judgement: Judgement, function: Fn, errors: _Errors) -> Iterator[
         text = function.region_text(region)
         if not errors.catch_all.search(text) or not _ERROR_AS_TEXT.search(text):
             continue
-        adapter = closure_adapter(function, index)
+        adapter = error_adapter(function, index)
         if adapter is not None and adapter.name == "map_err":
             receiver = function.text(adapter.start, adapter.name_start).rstrip(". \n")
             if _comes_from_the_device(judgement, function, receiver, errors):

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 
 from audit.scanner.extract.facts import Call, RegionKind
+from audit.scanner.link.attempts import Attempts
 from audit.scanner.link.device_work import DeviceWork
 from audit.scanner.link.flow import Flow, Place, Test
 from audit.scanner.link.summaries import Summaries
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
-
-_FAILURE_PATTERN = re.compile(r"^(?:Err\b|None\b|\w*(?:::\w+)*::?Err\b)")
-_SUCCESS_PATTERN = re.compile(r"^\(*(?:Ok|Some|true)\b")
-_SWALLOWED = re.compile(r"\.(?:ok|is_ok|is_some|unwrap_or_default)\(\)")
 
 
 class Trigger(StrEnum):
@@ -29,9 +25,10 @@ class Trigger(StrEnum):
 class Entries:
     """Finds the ways for one workspace."""
 
-    def __init__(self, summaries: Summaries, work: DeviceWork) -> None:
+    def __init__(self, summaries: Summaries, work: DeviceWork, attempts: Attempts) -> None:
         self._summaries = summaries
         self._work = work
+        self._attempts = attempts
         self._layout = any_pattern(summaries.profile.device.layout_patterns)
 
     def of(self, function: Fn, read: Call) -> list[tuple[Trigger, Test | None]]:
@@ -39,8 +36,10 @@ class Entries:
         flow = self._summaries.flow(function)
         tests = flow.tests_at(read.start, read.region)
         enclosing = next(
-            (one for one in tests if one.encloses and self.is_failed_attempt(function, one)), None
+            (one for one in tests if one.encloses and self._attempts.has_failed(function, one)), None
         )
+        if enclosing is None:
+            enclosing = self._attempts.failed_around(function, read.region)
         if enclosing is not None:
             return [(Trigger.FAILURE, enclosing)]
         around = frozenset(function.ancestors(read.region))
@@ -52,9 +51,15 @@ class Entries:
         if limit is not None:
             found.append((Trigger.LIMIT, limit))
         if not found:
-            device = next((one for one in tests if one.encloses and flow.place(one) is Place.DEVICE), None)
+            device = next((one for one in tests if one.encloses and self._is_for_device(flow, one)), None)
             found.append((Trigger.NONE, None) if device is None else (Trigger.DEVICE, device))
         return found
+
+    def _is_for_device(self, flow: Flow, test: Test) -> bool:
+        """Say whether a branch is the device's, alone or together with the host."""
+        if flow.place(test) is Place.DEVICE:
+            return True
+        return test.holds and bool(test.pattern) and self._summaries.tests.mixes(test.subject, test.pattern)
 
     def _last_failure(self, function: Fn, flow: Flow, read: Call, around: frozenset[int]) -> Test | None:
         """Return the last attempt before a read whose success leaves, so that its failure leads here."""
@@ -72,7 +77,7 @@ class Entries:
                 or self._refuses(function, missed._replace(encloses=False))
             ):
                 continue
-            if self.is_failed_attempt(function, missed) or self._ends_device_branch(
+            if self._attempts.has_failed(function, missed) or self._ends_device_branch(
                 function, flow, region.parent, around
             ):
                 found = missed
@@ -95,37 +100,6 @@ class Entries:
         """Say whether a test only asks for the backend: device data without one can't be."""
         accessors = self._summaries.profile.launch.backend_accessors
         return any(f"{accessor}(" in test.subject for accessor in accessors)
-
-    def is_failed_attempt(self, function: Fn, test: Test) -> bool:
-        """Say whether a test holds because something on the device did not work."""
-        subject, pattern, holds = _read_test(test)
-        if not pattern:
-            if not _SWALLOWED.search(subject) or holds:
-                return False
-        elif _FAILURE_PATTERN.match(pattern.strip()):
-            if not holds:
-                return False
-        elif not _SUCCESS_PATTERN.match(pattern.strip()) or holds:
-            return False
-        return self.attempts(function, subject)
-
-    def attempts(self, function: Fn, expression: str, depth: int = 3) -> bool:
-        """Say whether an expression puts work on the device or prepares it: launch, compile, backend call."""
-        flow = self._summaries.flow(function)
-        bare = expression.strip().lstrip("&").removeprefix("mut ").strip()
-        if bare.isidentifier() and depth:
-            value = flow.value_of(bare)
-            return bool(value) and self.attempts(function, value, depth - 1)
-        text = expression.encode()
-        start = function.unit.data.find(text, function.facts.body_start, function.facts.body_end)
-        if start < 0:
-            return False
-        names = self._summaries.profile.launch.compile_calls
-        return any(
-            call.name in names or self._work.is_device_call(function, call)
-            for call in function.facts.calls
-            if start <= call.start < start + len(text)
-        )
 
     def _limit(
         self, function: Fn, flow: Flow, read: Call, tests: list[Test], failure: Test | None
@@ -180,12 +154,3 @@ class Entries:
             return False
         condition = flow.expand(test.subject)
         return bool(self._layout.search(condition)) and not self._summaries.tests.mentions_device(condition)
-
-
-def _read_test(test: Test) -> tuple[str, str, bool]:
-    subject, pattern, holds = test.subject.strip(), test.pattern, test.holds
-    if not pattern and subject.startswith("let "):
-        pattern, _, subject = subject[4:].partition("=")
-    if not pattern and subject.startswith("!"):
-        subject, holds = subject[1:], not holds
-    return subject.strip(), pattern, holds

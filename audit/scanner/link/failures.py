@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from audit.scanner.extract.facts import Call, CallKind, RegionKind
+from audit.scanner.extract.facts import Call, RegionKind
+from audit.scanner.link.closures import error_adapter, receiver_of
 from audit.scanner.link.flow import Flow
 from audit.scanner.link.paths import HostPaths
-from audit.scanner.link.unit import Fn
-
-ERROR_ADAPTERS = frozenset({"map_err", "or_else", "unwrap_or_else", "map_or_else", "inspect_err"})
 
 
 class Failure(NamedTuple):
@@ -27,22 +25,9 @@ def failure_of(paths: HostPaths, flow: Flow, call: Call) -> Failure | None:
             return Failure("failure-branch", test.subject)
     for index in function.ancestors(call.region):
         if function.facts.regions[index].kind == RegionKind.CLOSURE:
-            adapter = closure_adapter(function, index)
+            adapter = error_adapter(function, index)
             if adapter is not None:
-                receiver = function.text(adapter.start, adapter.name_start).rstrip(". \n")
+                receiver = receiver_of(function, adapter)
                 if paths.attempts(function, receiver):
                     return Failure(f"{adapter.name.replace('_', '-')}-closure", receiver)
     return None
-
-
-def closure_adapter(function: Fn, region: int) -> Call | None:
-    """Return the `map_err` or the like that a closure is given to."""
-    start = function.facts.regions[region].start
-    around = [
-        call
-        for call in function.facts.calls
-        if call.kind == CallKind.METHOD
-        and call.name in ERROR_ADAPTERS
-        and call.arguments_start <= start < call.end
-    ]
-    return max(around, key=lambda call: call.arguments_start, default=None)

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 from audit.scanner.extract.facts import CallKind, ExitKind, Region, RegionKind
+from audit.scanner.extract.items import split_list
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import Profile, any_pattern
 
@@ -167,6 +168,8 @@ class Flow:
                 holds = region.kind == RegionKind.ELSE
                 found.append(Test(subject, "", holds, region.group_start, branch, False))
         if len(staying) == 1 and self._is_complete(branches):
+            if self._regions[staying[0]].kind == RegionKind.ARM:
+                found.append(self.entering(staying[0])._replace(encloses=False))
             found += self._behind(staying[0], offset)
         return found
 
@@ -262,6 +265,14 @@ class DeviceTests:
             tuple(rf"\b{re.escape(name.rpartition('::')[2])}\b" for name in words.host_variants)
         )
 
+    def mixes(self, subject: str, pattern: str) -> bool:
+        """Say whether a pattern takes the host and a device alike."""
+        is_short = "device" in subject
+        bare = re.sub(r"\((?:_|\.\.)\)", "", pattern)
+        names_device = self._device_variant.search(bare) or (is_short and self._short_variant.search(bare))
+        names_host = self._host_variant.search(bare) or (is_short and self._short_host_variant.search(bare))
+        return bool(names_device and names_host) and "(" not in bare
+
     def names_host(self, text: str) -> bool:
         """Say whether a text names a host device."""
         return bool(self._host_variant.search(text))
@@ -282,6 +293,8 @@ class DeviceTests:
         """Read a pattern that matched or did not."""
         bare = pattern.partition(" if ")[0]
         has_guard = bare != pattern
+        if bare.startswith("(") and subject.startswith("("):
+            return self._tuple_place(subject, bare) if holds else None
         device = bool(self._device_variant.search(bare)) or (
             "device" in subject and bool(self._short_variant.search(bare))
         )
@@ -298,6 +311,19 @@ class DeviceTests:
         if has_guard:
             return None
         return Place.HOST if device else Place.DEVICE
+
+    def _tuple_place(self, subject: str, pattern: str) -> Place | None:
+        """Read a tuple of predicates against a tuple of outcomes: one on the device is enough."""
+        subjects, patterns = split_list(subject.strip()[1:-1]), split_list(pattern.strip()[1:-1])
+        if len(subjects) != len(patterns):
+            return None
+        told = [
+            self.pattern_place(one, other.strip(), True)
+            for one, other in zip(subjects, patterns, strict=True)
+        ]
+        if Place.DEVICE in told:
+            return Place.DEVICE
+        return Place.HOST if told and all(one is Place.HOST for one in told) else None
 
 
 def split_operator(condition: str, operator: str) -> list[str]:

@@ -120,9 +120,15 @@ class Operands:
         for word in re.findall(r"\w+", type_):
             if any(self.names_device_type(field) for field in fields.get(word, {}).values()):
                 return False
+        if any("&mut" in one.type and self.names_device_type(one.type) for one in function.facts.parameters):
+            return False
         words = re.findall(r"(?<!')\b[A-Za-z_]\w*", _WRAPPERS.sub("", type_))
         is_conversion = function.name.startswith(("to_", "into_", "as_"))
         return bool(words) and all(is_conversion or self._is_host_word(word) for word in words)
+
+    def returns_element(self, function: Fn) -> bool:
+        """Say whether a function returns one element of a generic type: an operator's result, no list."""
+        return len(_WRAPPERS.sub("", function.facts.return_type).strip("<> ")) == 1
 
     def _is_host_word(self, word: str) -> bool:
         """Say whether a word of a type is a host type; a name that nothing is known of is none."""

@@ -59,7 +59,18 @@ class Pardons:
 
     def returns_host_data(self, function: Fn) -> bool:
         """Say whether a function is for reading: its result is host data, and it does nothing else."""
-        return self._graph.operands.returns_host_data(function) and not self._makes_tensors(function)
+        return (
+            self._graph.operands.returns_host_data(function)
+            and not self._makes_tensors(function)
+            and not self._computes_element(function)
+        )
+
+    def _computes_element(self, function: Fn) -> bool:
+        """Say whether a function computes one element from data that it downloads itself."""
+        downloads = self._graph.profile.downloads
+        return self._graph.operands.returns_element(function) and any(
+            call.name in downloads for call in function.facts.calls
+        )
 
     def pardon_upload(self, function: Fn, call: Call) -> str:
         """Say what makes it legal that a result computed on the host is uploaded for the device.

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from audit.scanner.extract.facts import Call, RegionKind
+from audit.scanner.link.attempts import Attempts
 from audit.scanner.link.device_work import DeviceWork
 from audit.scanner.link.entries import Entries, Trigger
 from audit.scanner.link.flow import Place, Test
@@ -61,7 +62,8 @@ class HostPaths:
         self._backward_name = any_pattern(profile.autograd.function_patterns)
         self._optimizers = frozenset(profile.autograd.optimizer_traits)
         self._work = DeviceWork(summaries)
-        self._entries = Entries(summaries, self._work)
+        self._attempts = Attempts(summaries, self._work)
+        self._entries = Entries(summaries, self._work, self._attempts)
 
     @cached_property
     def all(self) -> tuple[HostPath, ...]:
@@ -203,11 +205,11 @@ class HostPaths:
 
     def is_failed_attempt(self, function: Fn, test: Test) -> bool:
         """Say whether a test holds because something on the device did not work."""
-        return self._entries.is_failed_attempt(function, test)
+        return self._attempts.has_failed(function, test)
 
     def attempts(self, function: Fn, expression: str) -> bool:
         """Say whether an expression puts work on the device or prepares it."""
-        return self._entries.attempts(function, expression)
+        return self._attempts.attempts(function, expression)
 
     def is_device_call(self, function: Fn, call: Call) -> bool:
         """Say whether a call puts work on the device, by itself or through its callee."""

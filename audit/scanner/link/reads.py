@@ -233,7 +233,7 @@ class Reads:
         return self.is_host_helper(function) and (
             self._graph.operands.takes_callable(function)
             or self._pardons.returns_host_data(function)
-            or self._graph.is_gpu_located(function)
+            or (self._graph.is_gpu_located(function) and function.index not in self._launches.found)
             or self._is_host_only(function)
         )
 

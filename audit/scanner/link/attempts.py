@@ -1,0 +1,110 @@
+"""Attempts on the device, and the tests that hold because one did not work."""
+
+from __future__ import annotations
+
+import re
+
+from audit.scanner.extract.facts import Call, CallKind, RegionKind
+from audit.scanner.link.closures import receiver_of, recovery
+from audit.scanner.link.device_work import DeviceWork
+from audit.scanner.link.flow import Test, split_operator
+from audit.scanner.link.summaries import Summaries
+from audit.scanner.link.unit import Fn
+
+_FAILURE_PATTERN = re.compile(r"^(?:Err\b|None\b|\w*(?:::\w+)*::?Err\b)")
+_SUCCESS_PATTERN = re.compile(r"^\(*(?:Ok|Some|true)\b")
+_SWALLOWED = re.compile(r"\.(?:ok|is_ok|is_some|unwrap_or_default)\(\)")
+_FAILED = re.compile(r"\.(?:is_err|is_none)\(\)$")
+_STATUS = re.compile(r"^(\w+)\s*(==|!=|<)\s*-?(?:[01]|[\w:]*(?i:success|_ok)\b)$")
+_ASKED_OF = re.compile(r"^(\w+)(?:\s*\.\s*(?:is_ok|is_some|is_err|is_none|as_ref|as_mut|ok|clone)\(\))+$")
+_MAYBE = re.compile(r"\bOption\s*<|Result\b")
+_DEPTH = 3
+
+
+class Attempts:
+    """Answers for one workspace."""
+
+    def __init__(self, summaries: Summaries, work: DeviceWork) -> None:
+        self._summaries = summaries
+        self._work = work
+        self._constructors = frozenset(summaries.profile.tests.constructors)
+        self._openers: dict[int, bool] = {}
+
+    def has_failed(self, function: Fn, test: Test) -> bool:
+        """Say whether a test holds because something on the device did not work."""
+        if not test.pattern and "&&" in test.subject and not test.holds:
+            parts = [part for part in split_operator(test.subject, "&&") if part.startswith("let ")]
+            if parts and not test.subject.startswith("let "):
+                return any(self.has_failed(function, test._replace(subject=part)) for part in parts)
+        subject, pattern, holds = read_test(test)
+        if not pattern:
+            status = _STATUS.match(subject)
+            if status is not None:
+                return holds != (status[2] == "==") and self.attempts(function, status[1])
+            if not (_FAILED.search(subject) if holds else _SWALLOWED.search(subject)):
+                return False
+        elif _FAILURE_PATTERN.match(pattern.strip()):
+            if not holds:
+                return False
+        elif not _SUCCESS_PATTERN.match(pattern.strip()) or holds:
+            return False
+        return self.attempts(function, subject)
+
+    def failed_around(self, function: Fn, region: int) -> Test | None:
+        """Return the test under which a closure around a region runs: what it was called on had failed."""
+        for index in function.ancestors(region):
+            if function.facts.regions[index].kind == RegionKind.CLOSURE:
+                adapter = recovery(function, index)
+                if adapter is not None and self.attempts(function, receiver_of(function, adapter)):
+                    return Test(receiver_of(function, adapter), "", False, adapter.start, index, True)
+        return None
+
+    def attempts(self, function: Fn, expression: str, depth: int = _DEPTH) -> bool:
+        """Say whether an expression puts work on the device or prepares it: launch, compile, backend call."""
+        flow = self._summaries.flow(function)
+        bare = expression.strip().lstrip("&").removeprefix("mut ").strip()
+        asked = _ASKED_OF.match(bare)
+        if asked is not None:
+            bare = asked[1]
+        if bare.isidentifier() and depth:
+            value = flow.value_of(bare)
+            return bool(value) and self.attempts(function, value, depth - 1)
+        text = expression.encode()
+        start = function.unit.data.find(text, function.facts.body_start, function.facts.body_end)
+        if start < 0:
+            return False
+        names = self._summaries.profile.launch.compile_calls
+        return any(
+            call.name in names or self._work.is_device_call(function, call) or self._opens(function, call)
+            for call in function.facts.calls
+            if start <= call.start < start + len(text)
+        )
+
+    def _opens(self, function: Fn, call: Call) -> bool:
+        """Say whether a call opens a device, or asks a function for one that may not be there."""
+        if call.kind == CallKind.PATH:
+            path = function.text(call.start, call.name_start).rstrip(":").rpartition("::")[2]
+            if path in self._constructors:
+                return True
+        if call.kind not in (CallKind.PATH, CallKind.PLAIN):
+            return False
+        return any(self._hands_out_device(one) for one in self._summaries.resolver.resolve(function, call))
+
+    def _hands_out_device(self, function: Fn) -> bool:
+        known = self._openers.get(function.index)
+        if known is None:
+            words = set(re.findall(r"\w+", function.facts.return_type))
+            known = self._openers[function.index] = bool(
+                words & self._constructors and _MAYBE.search(function.facts.return_type)
+            )
+        return known
+
+
+def read_test(test: Test) -> tuple[str, str, bool]:
+    """Return a test's subject, pattern and outcome, with `if let` and `!` taken apart."""
+    subject, pattern, holds = test.subject.strip(), test.pattern, test.holds
+    if not pattern and subject.startswith("let "):
+        pattern, _, subject = subject[4:].partition("=")
+    if not pattern and subject.startswith("!"):
+        subject, holds = subject[1:], not holds
+    return subject.strip(), pattern, holds
