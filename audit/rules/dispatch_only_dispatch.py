@@ -80,5 +80,7 @@ class DispatchOnlyDispatch(Rule):
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield the host paths inside explicit device branches."""
         for path in judgement.paths.all:
-            if path.trigger is Trigger.DEVICE and path.launch is None and not path.launches_beside:
+            if path.is_backend_default:
+                yield judgement.host_path_candidate(path, "trait-default-to-host")
+            elif path.trigger is Trigger.DEVICE and path.launch is None and not path.launches_beside:
                 yield judgement.host_path_candidate(path, "device-branch-to-host")

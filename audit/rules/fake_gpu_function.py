@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
 from audit.scanner.judge import Candidate, Judgement
+from audit.scanner.link.entries import Trigger
 from audit.scanner.link.uses import Use
 from audit.scanner.report import Level
 
@@ -67,5 +68,9 @@ class FakeGpuFunction(Rule):
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield the host paths of functions that promise the device and never reach it."""
         for path in judgement.paths.all:
-            if path.use is Use.COMPUTED and path.launch is None and judgement.promises_device(path.function):
-                yield judgement.host_path_candidate(path, "named-gpu-host-body")
+            if path.trigger is Trigger.DEVICE or path.launch is not None or path.is_backend_default:
+                continue
+            is_round_trip = path.use in (Use.REWRAPPED, Use.COPIED) and path.upload is not None
+            if (path.use is Use.COMPUTED or is_round_trip) and judgement.promises_device(path.function):
+                form = "named-gpu-round-trip" if is_round_trip else "named-gpu-host-body"
+                yield judgement.host_path_candidate(path, form)

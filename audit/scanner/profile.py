@@ -119,6 +119,9 @@ class AutogradWords:
     methods: tuple[str, ...]
     optimizer_traits: tuple[str, ...]
     function_patterns: tuple[str, ...] = ()
+    # Where optimizers stand, and what their steps are called.
+    optimizer_paths: tuple[str, ...] = ()
+    step_patterns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

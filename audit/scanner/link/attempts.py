@@ -108,3 +108,8 @@ def read_test(test: Test) -> tuple[str, str, bool]:
     if not pattern and subject.startswith("!"):
         subject, holds = subject[1:], not holds
     return subject.strip(), pattern, holds
+
+
+def is_outcome(pattern: str) -> bool:
+    """Say whether a pattern tells a success from a failure."""
+    return bool(_FAILURE_PATTERN.match(pattern.strip()) or _SUCCESS_PATTERN.match(pattern.strip()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from audit.scanner.extract.facts import Call, CallKind, Region, RegionKind
+from audit.scanner.link.closures import carrier
 from audit.scanner.link.flow import Flow, Place
 from audit.scanner.link.summaries import Read, Summaries
 from audit.scanner.link.unit import Fn
@@ -78,12 +79,13 @@ class DeviceWork:
 
     def has_path(self, function: Fn, read: Call, around: frozenset[int]) -> bool:
         """Say whether device work stands in a branch that excludes the read."""
+        return any(self._is_excluded(function, call, read, around) for call in self.launches(function))
+
+    def _is_excluded(self, function: Fn, call: Call, read: Call, around: frozenset[int]) -> bool:
+        """Say whether a call stands in a branch after which the read is not reached."""
         flow = self._summaries.flow(function)
-        for call in self.launches(function):
-            branches = [one for one in function.ancestors(call.region) if one not in around]
-            if any(self._excludes(function, flow, branch, read) for branch in branches):
-                return True
-        return False
+        branches = [one for one in function.ancestors(call.region) if one not in around]
+        return any(self._excludes(function, flow, branch, read) for branch in branches)
 
     def _excludes(self, function: Fn, flow: Flow, branch: int, read: Call) -> bool:
         region = function.facts.regions[branch]
@@ -97,30 +99,73 @@ class DeviceWork:
 
     def launch_of(self, function: Fn, read: Read) -> Call | None:
         """Return the device work before a read that the operand comes from."""
-        flow = self._summaries.flow(function)
         if self._is_kernel_code(function):
-            around = frozenset(function.ancestors(read.call.region))
-            beside = next((one for one in self.launches(function) if one.region in around), None)
-            if beside is None and function.facts.has_spliced_name:
-                # What a macro is given to launch stands in its invocations.
-                reason = self._summaries.launching.get(function.index)
-                beside = reason.call if reason is not None else None
+            beside = self._launch_beside(function, read)
             if beside is not None and beside.name not in self._summaries.profile.launch.compile_calls:
                 return beside
+        return self.source_of(function, read)
+
+    def _launch_beside(self, function: Fn, read: Read) -> Call | None:
+        around = frozenset(function.ancestors(read.call.region))
+        for call in self.launches(function):
+            if call.region in around and (
+                call.start < read.call.start or self._reaches(function, read.call.region, call.region)
+            ):
+                return call
+        if function.facts.has_spliced_name:
+            # What a macro is given to launch stands in its invocations.
+            reason = self._summaries.launching.get(function.index)
+            return reason.call if reason is not None else None
+        return None
+
+    def _reaches(self, function: Fn, inner: int, outer: int) -> bool:
+        """Say whether control runs on from a region into what follows in a region around it."""
+        flow = self._summaries.flow(function)
+        while inner != outer:
+            if flow.leaves(inner):
+                return False
+            inner = function.facts.regions[inner].parent
+        return True
+
+    def source_of(self, function: Fn, read: Read) -> Call | None:
+        """Return the device work that yielded or filled an operand, as far as names tell."""
         root = re.match(r"[&*\s]*(?:mut\s+)?(\w+)", read.operand)
-        if root is None or root[1] == "self":
+        if root is None:
             return None
+        carried = self._carried(function, read.call, root[1])
+        if carried is not None:
+            return carried
         word = re.compile(rf"(?<![\w.]){re.escape(root[1])}\b")
         names = self._summaries.profile.launch.compile_calls
-        value = flow.value_of(root[1])
+        value = self._summaries.flow(function).value_of(root[1])
+        around = frozenset(function.ancestors(read.call.region))
         for call in self.launches(function):
+            text = function.text(call.start, call.end)
+            if read.call.start < call.start and call.end <= read.call.end and text in read.operand:
+                return call
             if call.start >= read.call.start or call.name in names:
                 continue
-            text = function.text(call.start, call.end)
+            if self._is_excluded(function, call, read.call, around):
+                continue
             if (
                 text in value
                 or word.search(function.text(call.arguments_start, call.end))
                 or (call.name in self._summaries.profile.launches and word.search(text))
             ):
                 return call
+        return None
+
+    def _carried(self, function: Fn, read: Call, name: str) -> Call | None:
+        """Return the device work whose value a closure around a read is given under this name."""
+        for index in function.ancestors(read.region):
+            region = function.facts.regions[index]
+            adapter = carrier(function, index)
+            pattern = function.text(region.pattern_start, region.pattern_end)
+            if adapter is not None and re.search(rf"\b{re.escape(name)}\b", pattern):
+                inside = (
+                    call
+                    for call in self.launches(function)
+                    if adapter.start <= call.start < adapter.name_start
+                )
+                return next(inside, None)
         return None

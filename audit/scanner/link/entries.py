@@ -5,10 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 
 from audit.scanner.extract.facts import Call, RegionKind
-from audit.scanner.link.attempts import Attempts
+from audit.scanner.link.attempts import Attempts, is_outcome
 from audit.scanner.link.device_work import DeviceWork
 from audit.scanner.link.flow import Flow, Place, Test
-from audit.scanner.link.summaries import Summaries
+from audit.scanner.link.summaries import Read, Summaries
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
 
@@ -31,8 +31,9 @@ class Entries:
         self._attempts = attempts
         self._layout = any_pattern(summaries.profile.device.layout_patterns)
 
-    def of(self, function: Fn, read: Call) -> list[tuple[Trigger, Test | None]]:
-        """Return the ways to a read, most telling first."""
+    def of(self, function: Fn, found_read: Read, *, is_update: bool) -> list[tuple[Trigger, Test | None]]:
+        """Return the ways to a read, most telling first. `is_update` tells an optimizer's step."""
+        read = found_read.call
         flow = self._summaries.flow(function)
         tests = flow.tests_at(read.start, read.region)
         enclosing = next(
@@ -50,10 +51,19 @@ class Entries:
             found.append((Trigger.FAILURE, failure))
         if limit is not None:
             found.append((Trigger.LIMIT, limit))
-        if not found:
-            device = next((one for one in tests if one.encloses and self._is_for_device(flow, one)), None)
-            found.append((Trigger.NONE, None) if device is None else (Trigger.DEVICE, device))
-        return found
+        if found:
+            return found
+        for test in tests:
+            if test.encloses and self._is_for_device(flow, test):
+                return [(Trigger.DEVICE, test)]
+            # What a launch yielded was on the device; and how a step is made is a mode, no case.
+            if (
+                not is_update
+                and self._splits_cases(function, flow, read, test)
+                and self._work.source_of(function, found_read) is None
+            ):
+                return [(Trigger.LIMIT, test)]
+        return [(Trigger.NONE, None)]
 
     def _is_for_device(self, flow: Flow, test: Test) -> bool:
         """Say whether a branch is the device's, alone or together with the host."""
@@ -126,6 +136,37 @@ class Entries:
                     return test
         return None if failure is None else self._condition_of_attempt(function, flow, read, failure)
 
+    def _splits_cases(self, function: Fn, flow: Flow, read: Call, test: Test) -> bool:
+        """Say whether a plain condition (a size, a rank, a mode) has the device on its other side."""
+        regions = function.facts.regions
+        region = regions[test.region]
+        if not self._is_plain(function, flow, test, region.kind):
+            return False
+        if not test.encloses:
+            return region.kind == RegionKind.THEN and self._work.launches_in(
+                function, region.start, region.end
+            )
+        if any(
+            other.group_start == region.group_start
+            and other is not region
+            and self._work.launches_in(function, other.start, other.end)
+            for other in regions
+        ):
+            return True
+        parent = regions[region.parent]
+        return flow.leaves(test.region) and self._work.launches_in(function, region.group_end, parent.end)
+
+    def _is_plain(self, function: Fn, flow: Flow, test: Test, kind: str) -> bool:
+        """Say whether a test asks neither for the device nor whether something worked or is allowed."""
+        if kind not in (RegionKind.THEN, RegionKind.ELSE, RegionKind.ARM) or "let " in test.subject:
+            return False
+        condition = flow.expand(test.subject)
+        asks = self._summaries.tests.mentions_device(condition + " " + test.pattern)
+        gated = flow.told(test.subject, test.holds, self._summaries.opens, _never) is not None
+        if asks or gated or self._asks_for_backend(test) or self._attempts.attempts(function, test.subject):
+            return False
+        return kind != RegionKind.ARM or (test.holds and not is_outcome(test.pattern))
+
     def _condition_of_attempt(self, function: Fn, flow: Flow, read: Call, failure: Test) -> Test | None:
         """Return the condition under which alone the device is tried."""
         around = frozenset(function.ancestors(read.region))
@@ -154,3 +195,7 @@ class Entries:
             return False
         condition = flow.expand(test.subject)
         return bool(self._layout.search(condition)) and not self._summaries.tests.mentions_device(condition)
+
+
+def _never(subject: str, pattern: str, holds: bool) -> bool | None:
+    return None

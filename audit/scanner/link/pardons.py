@@ -37,10 +37,9 @@ class Pardons:
             return "explicit-host-return"
         flow = self._graph.flow(function)
         tests = flow.tests_at(call.start, call.region)
+        if self._graph.place_at(function, call) is Place.HOST:
+            return "host-branch"
         for test in tests:
-            place = flow.place(test)
-            if place is Place.HOST:
-                return "host-branch"
             if not test.pattern and flow.told(test.subject, test.holds, self._gates.opens, _never):
                 return "opt-in"
         around = frozenset(function.ancestors(call.region))
@@ -61,9 +60,14 @@ class Pardons:
         """Say whether a function is for reading: its result is host data, and it does nothing else."""
         return (
             self._graph.operands.returns_host_data(function)
+            and not self._is_backend_default(function)
             and not self._makes_tensors(function)
             and not self._computes_element(function)
         )
+
+    def _is_backend_default(self, function: Fn) -> bool:
+        """Say whether a function is what a device backend does unless it overrides it."""
+        return function.is_trait_default and function.trait in self._graph.profile.launch.backend_traits
 
     def _computes_element(self, function: Fn) -> bool:
         """Say whether a function computes one element from data that it downloads itself."""

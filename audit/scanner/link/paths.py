@@ -18,6 +18,7 @@ from audit.scanner.link.entries import Entries, Trigger
 from audit.scanner.link.flow import Place, Test
 from audit.scanner.link.summaries import Read, Summaries
 from audit.scanner.link.unit import Fn
+from audit.scanner.link.updates import Updates
 from audit.scanner.link.uses import Use, Uses
 from audit.scanner.profile import any_pattern
 
@@ -29,7 +30,8 @@ class HostPath(NamedTuple):
     does not cover the case, an explicit device branch, or nothing. `launch` is the device work whose output
     is read; `has_device_path` tells that the function reaches the device on another path. `start:end` is
     where the path is reported; `is_host_update` tells that an optimizer overwrites device state from the
-    host, `launches_beside` that the branch for the device which reads does launch.
+    host, `is_backend_default` that a device backend falls back to the host where it overrides nothing,
+    `launches_beside` that the branch for the device which reads does launch.
     """
 
     function: Fn
@@ -44,6 +46,7 @@ class HostPath(NamedTuple):
     end: int
 
     is_host_update: bool
+    is_backend_default: bool
     launches_beside: bool
 
     @property
@@ -60,7 +63,7 @@ class HostPaths:
         self._uses = Uses(summaries)
         profile = summaries.profile
         self._backward_name = any_pattern(profile.autograd.function_patterns)
-        self._optimizers = frozenset(profile.autograd.optimizer_traits)
+        self._updates = Updates(summaries)
         self._work = DeviceWork(summaries)
         self._attempts = Attempts(summaries, self._work)
         self._entries = Entries(summaries, self._work, self._attempts)
@@ -161,7 +164,6 @@ class HostPaths:
         first = reads[0].call
         around = frozenset(function.ancestors(first.region))
         upload = self._upload_behind(function, reads)
-        in_place = self._summaries.profile.transfer.in_place_uploads
         common = {
             "function": function,
             "reads": tuple(reads),
@@ -169,8 +171,9 @@ class HostPaths:
             "upload": upload,
             "use": self._uses.of(function, reads, is_uploaded=upload is not None),
             "launches_beside": self._work.launches_beside(function, first),
-            "is_host_update": function.trait in self._optimizers
-            and any(call.name in in_place for call in function.facts.calls),
+            "is_host_update": self._updates.updates_state(function),
+            "is_backend_default": function.is_trait_default
+            and function.trait in self._summaries.profile.launch.backend_traits,
             "has_device_path": self._work.has_path(function, first, around),
         }
         entries = self._ways(function, reads[0])
@@ -200,7 +203,7 @@ class HostPaths:
         return (
             [(Trigger.NONE, None)]
             if read.is_copy or read.is_result
-            else self._entries.of(function, read.call)
+            else self._entries.of(function, read, is_update=self._updates.is_step(function))
         )
 
     def is_failed_attempt(self, function: Fn, test: Test) -> bool:

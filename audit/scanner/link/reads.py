@@ -181,7 +181,28 @@ class Reads:
             operand = arguments[0] if arguments else operand
         if not self._graph.operands.may_be_on_device(function, self._graph.flow(function), operand):
             return None
-        return Read(call, operand, None, self._pardons.pardon(function, call))
+        pardon = self._pardons.pardon(function, call)
+        if pardon in _OPERANDS_PARDONS and self._comes_from_gpu_code(function, operand):
+            pardon = ""
+        return Read(call, operand, None, pardon)
+
+    def _comes_from_gpu_code(self, function: Fn, operand: str) -> bool:
+        """Say whether an operand is what GPU code yielded: that operands are refused says nothing of it."""
+        value = self._graph.flow(function).value_of(re.split(r"\W", operand.lstrip("&*("), maxsplit=1)[0])
+        if not value:
+            return False
+        called = [call for call in function.facts.calls if function.text(call.start, call.end) in value]
+        reason = self._launches.found.get(function.index)
+        is_spliced = f"${value.partition('(')[0]}(" in function.text(
+            function.facts.body_start, function.facts.body_end
+        )
+        if is_spliced and reason is not None and reason.callee is not None:
+            return self._graph.is_gpu_located(reason.callee)
+        return any(
+            self._graph.is_gpu_located(callee) and callee.index in self._launches.found
+            for call in called
+            for callee in self._graph.resolver.resolve(function, call)
+        )
 
     def _is_metadata(self, function: Fn, call: Call) -> bool:
         """Say whether what is read is said to be of a type that holds counts, indices and shapes."""
@@ -239,4 +260,5 @@ class Reads:
 
 
 _TURBOFISH = re.compile(r"::<[^<>]*>")
+_OPERANDS_PARDONS = frozenset({"rejected", "refusing-access"})
 _HELPER_PARDONS = frozenset({"explicit-host-return"})
