@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from audit.rules.base import Example, Rule
 from audit.scanner.extract.facts import Call, CallKind
 from audit.scanner.judge import Candidate, Judgement, Step
+from audit.scanner.link.consents import ONCE, PARTIAL
 from audit.scanner.link.paths import HostPath
 from audit.scanner.link.unit import Fn
 from audit.scanner.report import Level
 
-_READ_ONCE = re.compile(r"\b(?:OnceLock|OnceCell|LazyLock|Lazy|lazy_static|thread_local)\b|get_or_init")
+_MESSAGES = {
+    ONCE: "computes on the host behind a gate that is read once, not at each call",
+    PARTIAL: "computes on the host from data that the gate before it does not cover",
+}
 
 
 class UngatedWarning(Rule):
@@ -45,8 +49,8 @@ class UngatedWarning(Rule):
                 let f = match get_or_compile(device.context(), SCALE_PTX, "scale_kernel") {
                     Ok(f) => f,
                     Err(error) => {
-                        tracing::warn!(%error, "scale: computing on the host");  //~ FT013
-                        let host = gpu_to_cpu(a, device)?;
+                        tracing::warn!(%error, "scale: computing on the host");
+                        let host = gpu_to_cpu(a, device)?;  //~ FT013
                         return cpu_to_gpu(&host.iter().map(|x| x * s).collect::<Vec<_>>(), device);
                     }
                 };
@@ -63,6 +67,65 @@ class UngatedWarning(Rule):
                 *ENABLED.get_or_init(|| std::env::var("FERROTORCH_ENABLE_GPU_FALLBACK").is_ok())  //~ FT013
             }
             """,
+        ),
+        Example(
+            "host body behind a gate that is read once",
+            """
+            static ENABLED: OnceLock<bool> = OnceLock::new();
+
+            fn fallback_enabled() -> bool {
+                *ENABLED.get_or_init(|| std::env::var("FERROTORCH_ENABLE_GPU_FALLBACK").is_ok())
+            }
+
+            pub fn gpu_neg(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
+                if let Some(out) = try_launch_neg(a, d)? {
+                    return Ok(out);
+                }
+                if fallback_enabled() {
+                    tracing::warn!("neg: computing on the host");
+                    let host = gpu_to_cpu(a, d)?;  //~ FT013
+                    return cpu_to_gpu(&host.iter().map(|x| -x).collect::<Vec<_>>(), d);
+                }
+                Err(GpuError::PtxCompileFailed { kernel: "neg_kernel" })
+            }
+            """,
+        ),
+        Example(
+            "gate that covers one of two operands",
+            """
+            pub fn kl(p: &Tensor<f32>, q: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                check_opt_in(&[p], "kl")?;
+                let left = p.data_vec()?;
+                let right = q.data_vec()?;  //~ FT013
+                Tensor::from_vec(left.iter().zip(&right).map(|(x, y)| x * (x / y).ln()).collect(), p.shape())
+            }
+
+            fn check_opt_in(inputs: &[&Tensor<f32>], op: &'static str) -> FerrotorchResult<()> {
+                if inputs.iter().any(|one| one.is_cuda()) {
+                    if std::env::var("FERROTORCH_ENABLE_GPU_FALLBACK").is_err() {
+                        return Err(FerrotorchError::NotImplementedOnCuda { op });
+                    }
+                    tracing::warn!(op, "computing on the host");
+                }
+                Ok(())
+            }
+            """,
+            path="ferrotorch-distributions/src/lib.rs",
+        ),
+        Example(
+            "warning of a helper, and then the host body",
+            """
+            fn warn_host(op: &'static str) {
+                tracing::warn!(op, "computing on the host");
+            }
+
+            pub fn log_prob(value: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                warn_host("log_prob");
+                let x = value.data_vec()?;  //~ FT013
+                Tensor::from_vec(x.iter().map(|v| -v * v).collect(), value.shape())
+            }
+            """,
+            path="ferrotorch-distributions/src/lib.rs",
         ),
         Example(
             "gate that says nothing",
@@ -102,6 +165,39 @@ class UngatedWarning(Rule):
             """,
         ),
         Example(
+            "gate beside the question where the data is",
+            """
+            fn opted_in() -> bool {
+                let set = std::env::var("FERROTORCH_ENABLE_GPU_FALLBACK").is_ok();
+                if set {
+                    tracing::warn!("computing on the host");
+                }
+                set
+            }
+
+            pub fn median(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                if x.is_cuda() && !opted_in() {
+                    return Err(FerrotorchError::NotImplementedOnCuda { op: "median" });
+                }
+                let mut data = x.data_vec()?;
+                data.sort_by(f32::total_cmp);
+                Tensor::from_vec(vec![data[data.len() / 2]], &[1])
+            }
+
+            pub fn mode(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                if x.is_cuda() {
+                    if std::env::var("FERROTORCH_ENABLE_GPU_FALLBACK").is_err() {
+                        return Err(FerrotorchError::NotImplementedOnCuda { op: "mode" });
+                    }
+                    tracing::warn!("computing on the host");
+                }
+                let data = x.data_vec()?;
+                Tensor::from_vec(vec![data[0]], &[1])
+            }
+            """,
+            path="ferrotorch-distributions/src/lib.rs",
+        ),
+        Example(
             "warning before an error",
             """
             pub fn gpu_scale(a: &CudaBuffer<f32>, device: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
@@ -118,65 +214,68 @@ class UngatedWarning(Rule):
     )
 
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
-        """Yield warnings on the way to a host body, gates that are read once, and gates that are silent."""
-        warnings = frozenset(judgement.profile.gate.warning_macros)
+        """Yield host paths behind a warning alone or a gate that does not hold, and gates that are silent."""
+        is_once_seen = False
         for path in judgement.paths.all:
-            warning = _warning_before(path, warnings)
-            if warning is not None:
-                yield _ungated(path, warning)
-        for index in judgement.summaries.gates:
+            flaw = judgement.summaries.gate_flaw(path.function, path.reads[0].call)
+            warning = _warning_before(judgement, path)
+            if flaw:
+                is_once_seen |= flaw == ONCE
+                yield judgement.host_path_candidate(path, flaw, _MESSAGES[flaw])
+            elif warning is not None:
+                yield _ungated(judgement, path, warning)
+        for index in judgement.summaries.gates if not is_once_seen else ():
             function = judgement.workspace.functions[index]
             if function.is_product_code:
                 yield from _read_once(judgement, function)
-        yield from _silent_gates(judgement, warnings)
+        yield from _silent_gates(judgement)
 
 
-def _warning_before(path: HostPath, warnings: frozenset[str]) -> Call | None:
+def _warning_before(judgement: Judgement, path: HostPath) -> Call | None:
     """Return the warning that control passes right before the first read of a path."""
     read = path.reads[0].call
     around = frozenset(path.function.ancestors(read.region))
     found = None
     for call in path.function.facts.calls:
-        is_warning = call.kind == CallKind.MACRO and call.name in warnings
-        if is_warning and call.start < read.start and call.region in around:
+        if call.start < read.start and call.region in around and _is_warning(judgement, path.function, call):
             found = call
     return found
 
 
-def _ungated(path: HostPath, warning: Call) -> Candidate:
-    function = path.function
-    read = path.reads[0].call
-    return Candidate(
-        unit=function.unit,
-        start=warning.start,
-        end=warning.end,
-        function=function,
-        form="warning-by-default",
-        guard=path.test.subject if path.test is not None else "",
-        steps=(
-            Step("anchor", function.unit, warning.start, warning.end, function.symbol, "warns here"),
-            Step(
-                "effect", function.unit, read.start, read.end, function.symbol, "and reads on the host here"
-            ),
-        ),
+def _is_warning(judgement: Judgement, function: Fn, call: Call) -> bool:
+    """Say whether a call warns: by itself, or through a helper that does nothing else."""
+    names = judgement.profile.gate.warning_macros
+    if call.kind == CallKind.MACRO:
+        return call.name in names
+    return any(
+        not callee.facts.return_type
+        and any(one.kind == CallKind.MACRO and one.name in names for one in callee.facts.calls)
+        for callee in judgement.summaries.resolver.resolve(function, call)
     )
+
+
+def _ungated(judgement: Judgement, path: HostPath, warning: Call) -> Candidate:
+    function = path.function
+    candidate = judgement.host_path_candidate(path, "warning-by-default")
+    step = Step("call", function.unit, warning.start, warning.end, function.symbol, "warns here, and goes on")
+    return replace(candidate, steps=(*candidate.steps, step))
 
 
 def _read_once(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
     """Yield the reads of the variable inside an initialiser that runs once."""
     for call in function.facts.calls:
-        if judgement.summaries.is_gate_read(function, call):
-            before = function.text(function.facts.body_start, call.start)
-            if _READ_ONCE.search(before):
-                yield Candidate(function.unit, call.start, call.end, function, "gate-read-once")
+        if judgement.summaries.is_gate_read(function, call) and judgement.summaries.is_read_once(
+            function, call
+        ):
+            yield Candidate(function.unit, call.start, call.end, function, ONCE)
 
 
-def _silent_gates(judgement: Judgement, warnings: frozenset[str]) -> Iterator[Candidate]:
+def _silent_gates(judgement: Judgement) -> Iterator[Candidate]:
     """Yield the gated reads of functions in which neither the gate nor the function warns."""
     for index, reads in judgement.summaries.reads.items():
         function = judgement.workspace.functions[index]
         gated = [read for read in reads if read.pardon == "opt-in"]
-        if not gated or _warns(judgement, function, warnings):
+        if not gated or _warns(judgement, function):
             continue
         first = gated[0].call
         yield Candidate(
@@ -189,11 +288,9 @@ def _silent_gates(judgement: Judgement, warnings: frozenset[str]) -> Iterator[Ca
         )
 
 
-def _warns(judgement: Judgement, function: Fn, warnings: frozenset[str]) -> bool:
+def _warns(judgement: Judgement, function: Fn) -> bool:
     for call in function.facts.calls:
-        if call.kind == CallKind.MACRO and call.name in warnings:
-            return True
         gate = judgement.summaries.gate_of(function, call)
-        if gate is not None and gate.warns:
+        if (gate is not None and gate.warns) or _is_warning(judgement, function, call):
             return True
     return False

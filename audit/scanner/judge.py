@@ -24,6 +24,7 @@ PRECEDENCE = (
     "cfg-gated-stub",
     "fake-gpu-function",
     "autograd-cpu-detour",
+    "ungated-warning",
     "dispatch-only-dispatch",
     "reference-punt",
     "shape-bypass",

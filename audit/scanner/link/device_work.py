@@ -135,7 +135,7 @@ class DeviceWork:
         carried = self._carried(function, read.call, root[1])
         if carried is not None:
             return carried
-        word = re.compile(rf"(?<![\w.]){re.escape(root[1])}\b")
+        word = re.compile(r"(?!)" if root[1] == "self" else rf"(?<![\w.]){re.escape(root[1])}\b")
         names = self._summaries.profile.launch.compile_calls
         value = self._summaries.flow(function).value_of(root[1])
         around = frozenset(function.ancestors(read.call.region))

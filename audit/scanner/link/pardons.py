@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from audit.scanner.extract.facts import Call, RegionKind
+from audit.scanner.link.consents import Consents
 from audit.scanner.link.flow import Place
 from audit.scanner.link.gates import Gates
 from audit.scanner.link.graph import CallGraph
@@ -21,6 +22,7 @@ class Pardons:
         self._graph = graph
         self._launches = launches
         self._gates = gates
+        self._consents = Consents(graph, gates)
         self._rejections = rejections
         self._setup_name = any_pattern(graph.profile.setup.constructor_patterns)
         self._export_name = any_pattern(graph.profile.setup.export_patterns)
@@ -39,9 +41,8 @@ class Pardons:
         tests = flow.tests_at(call.start, call.region)
         if self._graph.place_at(function, call) is Place.HOST:
             return "host-branch"
-        for test in tests:
-            if not test.pattern and flow.told(test.subject, test.holds, self._gates.opens, _never):
-                return "opt-in"
+        if self._consents.is_given(function, call, tests):
+            return "opt-in"
         around = frozenset(function.ancestors(call.region))
         behind = self._reached_behind(function, call)
         for other in function.facts.calls:
@@ -50,6 +51,10 @@ class Pardons:
                 if reason:
                     return reason
         return "rejected" if self._is_rejected_behind(function, call, behind) else ""
+
+    def gate_flaw(self, function: Fn, call: Call) -> str:
+        """Say why the gate before a read does not hold; empty when none stands there, or when it holds."""
+        return self._consents.flaw(function, call)
 
     def _is_setup(self, function: Fn) -> bool:
         """Say whether a function builds its own type, once."""
@@ -81,6 +86,9 @@ class Pardons:
 
         The branch for the device does not tell: what matters is whether device data gets that far.
         """
+        tests = self._graph.flow(function).tests_at(call.start, call.region)
+        if self._consents.is_given(function, call, tests):
+            return "opt-in"
         around = frozenset(function.ancestors(call.region))
         for other in function.facts.calls:
             if other.region in around and other.start != call.start:
@@ -123,17 +131,13 @@ class Pardons:
         return frozenset(found)
 
     def _pardon_by(self, function: Fn, call: Call, other: Call) -> str:
-        if (
-            other.start < call.start
-            and (gate := self._gates.gate_of(function, other))
-            and gate.refuses
-            and other.is_tried
-        ):
-            return "opt-in"
         if self._rejections.is_refusing_access(function, other) and self._speaks_for(function, other, call):
             return "refusing-access"
         if self._graph.propagates(function, other) and other.name not in self._graph.profile.downloads:
             for callee in self._graph.resolver.resolve(function, other):
+                if callee.index in self._gates.found:
+                    # Whether a gate speaks for what is read was asked before.
+                    continue
                 if callee.index in self._rejections.found and self._graph.gets_device_data(function, other):
                     return "rejected"
         return ""
@@ -168,7 +172,3 @@ class Pardons:
                 ):
                     return True
         return False
-
-
-def _never(subject: str, pattern: str, holds: bool) -> bool | None:
-    return None

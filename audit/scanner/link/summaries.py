@@ -80,6 +80,10 @@ class Summaries:
         """Say whether a call reads the opt-in variable of the environment."""
         return self._gates.is_gate_read(function, call)
 
+    def is_read_once(self, function: Fn, call: Call) -> bool:
+        """Say whether a read of the variable stands inside an initialiser that runs once."""
+        return self._gates.is_read_once(function, call)
+
     def gate_of(self, function: Fn, call: Call) -> Gate | None:
         """Return the gate that a call checks: a helper's, or the variable itself."""
         return self._gates.gate_of(function, call)
@@ -91,6 +95,10 @@ class Summaries:
     def pardon(self, function: Fn, call: Call) -> str:
         """Say what makes reading device data on the host legal at a call; empty when nothing does."""
         return self._pardons.pardon(function, call)
+
+    def gate_flaw(self, function: Fn, call: Call) -> str:
+        """Say why the gate before a read does not hold; empty when none stands there, or when it holds."""
+        return self._pardons.gate_flaw(function, call)
 
     def is_host_helper(self, function: Fn) -> bool:
         """Say whether a function computes on the host for others, so that its callers answer for it."""

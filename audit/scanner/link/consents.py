@@ -1,0 +1,138 @@
+"""Whether a user opted in to a host read: which gate stands before it, and whether the gate holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from audit.scanner.extract.facts import Call, RegionKind
+from audit.scanner.link.flow import Flow, Place, Test
+from audit.scanner.link.gates import Gates
+from audit.scanner.link.graph import CallGraph
+from audit.scanner.link.unit import Fn
+
+Opens = Callable[[str, bool], bool | None]
+
+ONCE = "gate-read-once"
+PARTIAL = "gate-covers-part"
+
+
+class Consents:
+    """Answers for one call graph."""
+
+    def __init__(self, graph: CallGraph, gates: Gates) -> None:
+        self._graph = graph
+        self._gates = gates
+
+    def is_given(self, function: Fn, call: Call, tests: Sequence[Test]) -> bool:
+        """Say whether a gate that is read at each call stands before a read and speaks for its operand."""
+        if any(self._allows(function, test, self._gates.mentions, self._gates.opens) for test in tests):
+            return True
+        around = frozenset(function.ancestors(call.region))
+        return any(
+            not self._gates.found_once(function, gate) and self._covers(function, gate, call)
+            for gate in self._refusing_gates(function, call, around)
+        ) or self._asks_on_device(function, call, around)
+
+    def flaw(self, function: Fn, call: Call) -> str:
+        """Say why the gate before a read does not hold; empty when none stands there, or when it holds."""
+        if call.name in self._graph.profile.uploads:
+            return ""
+        tests = self._graph.flow(function).tests_at(call.start, call.region)
+        if any(
+            self._allows(function, test, self._gates.mentions_once, self._gates.opens_once) for test in tests
+        ):
+            return ONCE
+        around = frozenset(function.ancestors(call.region))
+        for gate in self._refusing_gates(function, call, around):
+            return ONCE if self._gates.found_once(function, gate) else PARTIAL
+        return ""
+
+    def _allows(self, function: Fn, test: Test, mentions: Callable[[str], bool], opens: Opens) -> bool:
+        """Say whether a test lets nobody through but host data and users who opted in."""
+        flow = self._graph.flow(function)
+        if test.pattern or not mentions(flow.expand(test.subject)):
+            return False
+
+        def atom(condition: str, holds: bool) -> bool | None:
+            opened = opens(condition, holds)
+            if opened is not None:
+                return opened
+            place = self._graph.tests.atom_place(condition, holds)
+            return None if place is None else place is Place.HOST
+
+        return bool(flow.told(test.subject, test.holds, atom, _never))
+
+    def _refusing_gates(self, function: Fn, call: Call, around: frozenset[int]) -> list[Call]:
+        """Return the gates before a call that return an error unless the user opted in."""
+        found = []
+        for other in function.facts.calls:
+            if other.start < call.start and other.region in around and other.is_tried:
+                gate = self._gates.gate_of(function, other)
+                if gate is not None and gate.refuses:
+                    found.append(other)
+        return found
+
+    def _covers(self, function: Fn, gate: Call, read: Call) -> bool:
+        """Say whether a gate is given what is read: one that is given no tensors speaks for all."""
+        given = function.text(gate.arguments_start, gate.end)
+        named = [one for one in self._inputs(function) if re.search(rf"(?<![\w.]){re.escape(one)}\b", given)]
+        operand = re.match(r"[&*(\s]*(?:mut\s+)?((?:self\.)?\w+)", self._graph.operand(function, read))
+        if not named or operand is None:
+            return True
+        is_input = operand[1] in self._inputs(function)
+        return not is_input or operand[1] in named or (operand[1].startswith("self.") and "self" in named)
+
+    def _inputs(self, function: Fn) -> list[str]:
+        """Return the tensors that a function is given: parameters, and the fields of its own type."""
+        names = self._graph.operands.names_device_type
+        fields = self._graph.workspace.struct_fields.get(function.self_type, {})
+        found = [
+            parameter.name
+            for parameter in function.facts.parameters
+            if parameter.name == "self" or names(parameter.type)
+        ]
+        return found + [f"self.{name}" for name, type_ in fields.items() if names(type_)]
+
+    def _asks_on_device(self, function: Fn, call: Call, around: frozenset[int]) -> bool:
+        """Say whether a branch before a read is the device's, and is left alive only by who opted in."""
+        flow = self._graph.flow(function)
+        for index, region in enumerate(function.facts.regions):
+            if (
+                region.kind == RegionKind.THEN
+                and region.parent in around
+                and region.group_end <= call.start
+                and not flow.leaves(index)
+                and self._is_all_of_device(flow, flow.entering(index))
+            ):
+                inside = [
+                    one
+                    for one in flow.tests_at(region.end - 1, index)
+                    if not one.encloses and one.group >= region.start
+                ]
+                if any(
+                    self._allows(function, one, self._gates.mentions, self._gates.opens) for one in inside
+                ) or any(one.region == index for one in self._refusing_gates_in(function, index)):
+                    return True
+        return False
+
+    def _refusing_gates_in(self, function: Fn, index: int) -> list[Call]:
+        end = function.facts.regions[index].end
+        found = []
+        for other in function.facts.calls:
+            if other.region == index and other.start < end and other.is_tried:
+                gate = self._gates.gate_of(function, other)
+                if gate is not None and gate.refuses and not gate.is_once:
+                    found.append(other)
+        return found
+
+    def _is_all_of_device(self, flow: Flow, test: Test) -> bool:
+        """Say whether a test holds for all device data, so that the rest lies on the host."""
+        return (
+            flow.condition_place(test.subject, True) is Place.DEVICE
+            and flow.condition_place(test.subject, False) is Place.HOST
+        )
+
+
+def _never(subject: str, pattern: str, holds: bool) -> bool | None:
+    return None
