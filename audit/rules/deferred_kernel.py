@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from audit.rules.base import Example, Rule
 from audit.scanner.extract.facts import Call, CallKind, ExitKind, Region, RegionKind
 from audit.scanner.judge import Candidate, Judgement
+from audit.scanner.link.emitters import dropped_statements
 from audit.scanner.link.flow import Place
+from audit.scanner.link.literals import literal_parts
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
 from audit.scanner.report import Level
@@ -27,6 +29,12 @@ _NOTHING_STARTED = re.compile(r"^Ok\(\(\)\)$")
 _BARE_HANDLE = re.compile(r"^Ok\(Self \{[\w\s,:]*\}\)$")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _STARTS_DEVICE = re.compile(r"^(?:init|synchronize|sync|flush|wait|barrier)(?:_|$)")
+_ENDS_RESOURCE = re.compile(r"(?i)destroy|free|release|close")
+# An answer with the right shape and nothing in it.
+_BLANK = re.compile(
+    r"^(?:return\s+)?(?:Ok\s*\(\s*)?(?:[\w.]+(?:::|\.))*(?:alloc_)?(?:zeros|empty|ones)\w*\s*\("
+)
+_STATUS_CHECKS = frozenset({"debug_assert", "debug_assert_eq", "debug_assert_ne"})
 
 
 class DeferredKernel(Rule):
@@ -35,7 +43,9 @@ class DeferredKernel(Rule):
     Checks for GPU paths that put the work off: `todo!()`, `unimplemented!()`, `panic!("not yet ..")`; and
     for success without the work: a device error that becomes `Ok`, a launch whose result is dropped, an
     initialisation that does nothing, a branch for the device that returns at once, a device match that
-    hands the input back, a code generator that drops what it does not know.
+    hands the input back, an empty buffer in place of a failed launch, a launch whose status only a debug
+    build looks at, literals as measured figures, a sleep in place of work, a code generator that drops what
+    it does not know.
 
     ## Why is this bad?
     The operator is there and is exported; it aborts the process, or it returns a value that nobody
@@ -45,7 +55,7 @@ class DeferredKernel(Rule):
     Write the kernel, or return a structured error.
 
     ## Known problems
-    `unreachable!()` is taken at its word. Invented figures look like any other figures.
+    `unreachable!()` is taken at its word. Figures that are computed from nothing look like any others.
     """
 
     id = "FT003"
@@ -53,6 +63,70 @@ class DeferredKernel(Rule):
     level = Level.ERROR
     message = "puts off the work of a reachable GPU path"
     invalid = (
+        Example(
+            "empty buffer in place of a failed launch",
+            """
+            pub fn gpu_half_normal(x: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
+                match try_launch_abs(x, d) {
+                    Ok(Some(out)) => Ok(out),
+                    _ => alloc_zeros_f32(x.len(), d),  //~ FT003
+                }
+            }
+            """,
+        ),
+        Example(
+            "launch whose status only a debug build looks at",
+            """
+            pub fn gpu_scale_in_place(x: &mut CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<()> {
+                let f = get_or_compile(d.context(), SCALE_PTX, "scale_kernel")?;
+                let status = unsafe { d.stream().launch_builder(&f).arg(x.inner_mut()).launch(cfg(x)) };
+                debug_assert!(status.is_ok());  //~ FT003
+                Ok(())
+            }
+            """,
+        ),
+        Example(
+            "literals as measured figures",
+            """
+            pub fn query_occupancy(_device: &GpuDevice, _kernel: &str) -> GpuResult<Occupancy> {
+                Ok(Occupancy { blocks: 32, percent: 87.5 })  //~ FT003
+            }
+
+            pub fn replay_graph(nodes: usize) -> GpuResult<Duration> {
+                let start = Instant::now();
+                std::thread::sleep(Duration::from_micros(10));  //~ FT003
+                Ok(start.elapsed())
+            }
+            """,
+        ),
+        Example(
+            "backend default that invents a state",
+            """
+            pub trait GpuBackend {
+                fn dropout_f32(&self, a: &GpuBufferHandle) -> FerrotorchResult<GpuBufferHandle>;
+
+                fn dropout_seeded(&self, a: &GpuBufferHandle) -> FerrotorchResult<(GpuBufferHandle, Rng)> {
+                    let out = self.dropout_f32(a)?;
+                    Ok((out, Rng { counter: 0, seed: 0 }))  //~ FT003
+                }
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
+            "code generator that keeps one part of what it gets",
+            """
+            fn emit_ptx_body(out: &mut String, stmts: &[Stmt]) {
+                for stmt in stmts {
+                    match stmt {
+                        Stmt::Loop { body, .. } => emit_ptx_body(out, body),  //~ FT003
+                        Stmt::Add(register) => out.push_str("    add.f32 %acc, %acc, %t0;"),
+                    }
+                }
+            }
+            """,
+            path="ferrotorch-jit/src/lib.rs",
+        ),
         Example(
             "stub in a GPU function",
             """
@@ -159,6 +233,27 @@ class DeferredKernel(Rule):
     )
     valid = (
         Example(
+            "resource that is given back",
+            """
+            pub fn gpu_spmm(a: &CudaBuffer<f32>) -> GpuResult<CudaBuffer<f32>> {
+                let out = launch(&kernel()?, a)?;
+                let _ = cusparseDestroyDnMat(descriptor);
+                Ok(out)
+            }
+            """,
+        ),
+        Example(
+            "pause between two questions",
+            """
+            pub fn wait_for_slot(pool: &Pool) -> GpuResult<()> {
+                while pool.is_full() {
+                    std::thread::sleep(PAUSE);
+                }
+                Ok(())
+            }
+            """,
+        ),
+        Example(
             "error instead of a stub",
             """
             pub fn gpu_erf(a: &CudaBuffer<f32>) -> GpuResult<CudaBuffer<f32>> {
@@ -236,8 +331,12 @@ class DeferredKernel(Rule):
             yield from _stubs(judgement, function)
             yield from _dropped_launches(judgement, function)
             yield from _empty_starts(judgement, function)
+            yield from _unchecked_launches(judgement, function)
+            yield from _invented_figures(judgement, function)
+            yield from _waits_instead(judgement, function)
             if emitter.search(function.name):
-                yield from _dropped_statements(function)
+                for start, end in dropped_statements(function):
+                    yield Candidate(function.unit, start, end, function, "statement-dropped")
             for index, region in enumerate(function.facts.regions):
                 if region.kind == RegionKind.ARM:
                     yield from _lying_arm(judgement, function, index, region)
@@ -277,6 +376,7 @@ def _dropped_launches(judgement: Judgement, function: Fn) -> Iterator[Candidate]
                 if let.value_start <= call.start < let.value_end
                 and call.end == let.value_end
                 and judgement.summaries.is_launch_name(call.name)
+                and not _ENDS_RESOURCE.search(call.name)
             ),
             None,
         )
@@ -313,6 +413,51 @@ def _without_availability(judgement: Judgement, function: Fn) -> str:
     return " ".join(_COMMENT.sub(" ", data.decode("utf-8", "replace")).split())
 
 
+def _unchecked_launches(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
+    """Yield launches whose status only a debug build looks at."""
+    flow = judgement.summaries.flow(function)
+    for call in function.facts.calls:
+        if call.kind == CallKind.MACRO and call.name in _STATUS_CHECKS:
+            first = re.match(r"\W*(\w+)", function.text(call.arguments_start, call.end))
+            value = flow.value_of(first[1]) if first is not None else ""
+            if value and not value.endswith("?") and judgement.paths.attempts(function, value):
+                yield Candidate(function.unit, call.start, call.end, function, "launch-unchecked-in-release")
+
+
+def _invented_figures(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
+    """Yield answers of literals alone: by a function that never looks at its device, or by a default."""
+    body = function.facts.regions[0]
+    literal, parts = literal_parts(function.text(body.tail_start, body.tail_end))
+    is_default = function.is_trait_default and function.trait in judgement.profile.launch.backend_traits
+    if (is_default and 0 < literal < parts) or (
+        literal == parts > 0 and _ignores_device(judgement, function)
+    ):
+        yield Candidate(function.unit, body.tail_start, body.tail_end, function, "invented-figures")
+
+
+def _ignores_device(judgement: Judgement, function: Fn) -> bool:
+    """Say whether a function of GPU code is given a device or its data, and looks at neither."""
+    if not judgement.is_gpu_located(function) or not function.facts.visibility or function.facts.lets:
+        return False
+    names = judgement.summaries.operands.names_device_type
+    devices = frozenset(judgement.profile.tests.constructors)
+    given = [
+        one.name
+        for one in function.facts.parameters
+        if names(one.type) or not devices.isdisjoint(re.findall(r"\w+", one.type))
+    ]
+    return bool(given) and all(name.startswith("_") for name in given)
+
+
+def _waits_instead(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
+    """Yield a sleep that stands where GPU code should work: once, in a function that never launches."""
+    if not judgement.is_gpu_located(function) or function.index in judgement.summaries.launching:
+        return
+    for call in function.facts.calls:
+        if call.name == "sleep" and call.kind in (CallKind.PATH, CallKind.PLAIN) and call.region == 0:
+            yield Candidate(function.unit, call.start, call.end, function, "sleep-as-kernel")
+
+
 def _lying_arm(judgement: Judgement, function: Fn, index: int, region: Region) -> Iterator[Candidate]:
     pattern = function.text(region.pattern_start, region.pattern_end).strip()
     tail = function.text(region.tail_start, region.tail_end)
@@ -321,8 +466,19 @@ def _lying_arm(judgement: Judgement, function: Fn, index: int, region: Region) -
             yield Candidate(
                 function.unit, region.pattern_start, region.end, function, "error-becomes-success"
             )
+    elif _BLANK.match(tail) and _has_failed(judgement, function, index, region):
+        yield Candidate(function.unit, region.pattern_start, region.end, function, "blank-on-failure")
     elif pattern == "_" and _SAME_INPUT.match(tail) and _matches_devices(judgement, function, region):
         yield Candidate(function.unit, region.pattern_start, region.end, function, "input-handed-back")
+
+
+def _has_failed(judgement: Judgement, function: Fn, index: int, region: Region) -> bool:
+    """Say whether an arm is taken because something on the device did not work."""
+    tests = judgement.summaries.flow(function).tests_at(region.start, index)
+    return any(
+        test.group == region.group_start and judgement.paths.is_failed_attempt(function, test)
+        for test in tests
+    )
 
 
 def _is_device_operation(judgement: Judgement, function: Fn, region: Region) -> bool:
@@ -358,27 +514,3 @@ def _skipped_device(judgement: Judgement, function: Fn, index: int, region: Regi
     is_transfer = function.name in judgement.profile.transfer.transfer_apis
     if len(calls) == 1 and not is_transfer and flow.place(flow.entering(index)) is Place.DEVICE:
         yield Candidate(function.unit, region.group_start, region.condition_end, function, "device-skipped")
-
-
-def _dropped_statements(function: Fn) -> Iterator[Candidate]:
-    """Yield the arms of a kernel generator that emit nothing, or nothing unless a condition holds."""
-    if not any(call.name in ("push_str", "write", "writeln") for call in function.facts.calls):
-        return
-    for index, region in enumerate(function.facts.regions):
-        if region.kind != RegionKind.ARM:
-            continue
-        pattern = function.text(region.pattern_start, region.pattern_end).strip()
-        text = function.text(region.start, region.end)
-        is_empty = pattern == "_" and re.fullmatch(r"\{\s*\}|\(\)", text) is not None
-        if is_empty or _is_one_sided(function, index):
-            yield Candidate(function.unit, region.pattern_start, region.end, function, "statement-dropped")
-
-
-def _is_one_sided(function: Fn, arm: int) -> bool:
-    """Say whether an arm is nothing but an `if` without an `else`."""
-    regions = function.facts.regions
-    inside = [one for one in regions if one.parent == arm and one is not regions[0]]
-    if len(inside) != 1 or inside[0].kind != RegionKind.THEN:
-        return False
-    whole = function.text(regions[arm].start, regions[arm].end).strip("{} \n;")
-    return whole == function.text(inside[0].group_start, inside[0].group_end).strip("{} \n;")

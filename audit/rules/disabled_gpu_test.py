@@ -6,14 +6,23 @@ import re
 from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
-from audit.scanner.extract.facts import ExitKind, RegionKind, Scope
+from audit.scanner.extract.facts import ExitKind, MacroDefinition, RegionKind, Scope
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.cfg import Cfg, cfgs_of
 from audit.scanner.link.unit import Fn, Unit
 from audit.scanner.profile import any_pattern
 from audit.scanner.report import Level
 
+_OPTIONAL = re.compile(r"^Option\s*<")
 _MAYBE = re.compile(r"^(?:Option\s*<|bool\b)")
+_MISSING = re.compile(r"\.(?:is_err|is_none)\(\)|==\s*(?:0|false)\b|<\s*1\b|!=\s*true\b")
+_LEAVING = re.compile(
+    r"\b(?:if|let)\s+(?P<condition>[^{};]+?)(?:\s+else)?\s*\{(?:[^{}]|\{[^{}]*\})*?\breturn\b[^{}]*\}"
+)
+_CLAIM = re.compile(r"(?i)(?:^|_)(?:gpu|cuda)(?:_|$)")
+_HOST_CLAIM = re.compile(
+    r"(?i)(?:^|_)(?:cpu|host|no|non|not|without|missing|reject\w*|refus\w*|err\w*|fail\w*)(?:_|$)"
+)
 _NOTHING = re.compile(r"\bNone\b|\.ok\(\)|\bfalse\b|is_ok\(\)|is_some\(\)")
 
 
@@ -42,6 +51,48 @@ class DisabledGpuTest(Rule):
     level = Level.WARNING
     message = "passes without a GPU"
     invalid = (
+        Example(
+            "test named after the GPU that opens no device",
+            """
+            #[test]
+            fn test_gpu_relu() {  //~ FT010
+                let x = Tensor::from_vec(vec![-1.0f32, 2.0], &[2]).unwrap();
+                assert_eq!(ferrotorch_core::relu(&x).unwrap().shape(), &[2]);
+            }
+            """,
+            path="ferrotorch-core/tests/activations.rs",
+            others={
+                "ferrotorch-core/src/lib.rs": """
+                pub fn relu(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                    let backend = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?;
+                    wrap(backend.relu_f32(x.gpu_handle()?)?)
+                }
+                """,
+            },
+        ),
+        Example(
+            "early return that a macro brings",
+            """
+            fn has_gpu() -> bool {
+                GpuDevice::new(0).is_ok()
+            }
+
+            macro_rules! require_gpu {
+                () => {
+                    if !has_gpu() {  //~ FT010
+                        return;
+                    }
+                };
+            }
+
+            #[test]
+            fn adds() {
+                require_gpu!();
+                assert!(add_on_device().is_ok());
+            }
+            """,
+            path="ferrotorch-gpu/tests/sums.rs",
+        ),
         Example(
             "returns when no device is found",
             """
@@ -110,6 +161,23 @@ class DisabledGpuTest(Rule):
     )
     valid = (
         Example(
+            "test of what happens without a device",
+            """
+            fn has_gpu() -> bool {
+                GpuDevice::new(0).is_ok()
+            }
+
+            #[test]
+            fn a_missing_driver_is_an_error() {
+                if has_gpu() {
+                    return;
+                }
+                assert!(GpuDevice::new(0).is_err());
+            }
+            """,
+            path="ferrotorch-gpu/tests/errors.rs",
+        ),
+        Example(
             "fails when no device is found",
             """
             #[test]
@@ -165,10 +233,12 @@ class DisabledGpuTest(Rule):
             if function.is_test:
                 yield from _early_returns(function, probes)
                 yield from _ignored(function, probes)
-            elif probes.hides_missing_device(function):
+            elif probes.hides_missing_device(function) and _OPTIONAL.match(function.facts.return_type):
                 start, end = _first_statement(function)
                 yield Candidate(function.unit, start, end, function, "probe-helper")
         for unit in judgement.workspace.units.values():
+            yield from _early_returns_of_macros(unit, probes)
+            yield from _empty_claims(judgement, unit, probes)
             yield from _closed_gates(unit, frozenset(judgement.profile.gpu.features))
 
 
@@ -177,6 +247,7 @@ class _Probes:
 
     def __init__(self, judgement: Judgement) -> None:
         words = judgement.profile.tests
+        self._judgement = judgement
         self._summaries = judgement.summaries
         self._probe = any_pattern(words.probe_patterns)
         self._constructor = any_pattern(tuple(rf"\b{re.escape(name)}\b" for name in words.constructors))
@@ -202,6 +273,29 @@ class _Probes:
         body = function.text(function.facts.body_start, function.facts.body_end)
         return bool(self._probe.search(body)) and bool(_NOTHING.search(body))
 
+    def names_device(self, unit: Unit, condition: str) -> bool:
+        """Say whether a condition outside any function depends on a device."""
+        if self._probe.search(condition):
+            return True
+        if "env::var" in condition:
+            return bool(self._variable.search(condition))
+        names = re.findall(r"(\w+)\s*\(", condition)
+        return any(
+            self.hides_missing_device(one)
+            for name in names
+            for one in self._judgement.workspace.by_name.get(name, ())
+            if one.unit.package is unit.package
+        )
+
+    def computes(self, function: Fn) -> bool:
+        """Say whether a test calls operators that have a device path."""
+        launching = self._summaries.launching
+        return any(
+            callee.index in launching and callee.is_product_code
+            for call in function.facts.calls
+            for callee in self._summaries.resolver.resolve(function, call)
+        )
+
     def opens_device(self, function: Fn) -> bool:
         """Say whether a test gets hold of a device."""
         return bool(
@@ -222,10 +316,70 @@ def _early_returns(function: Fn, probes: _Probes) -> Iterator[Candidate]:
         ):
             continue
         condition = function.text(region.condition_start, region.condition_end)
+        if _leaves_with_device(region.kind, condition):
+            continue
         if region.group_start not in seen and probes.asks_for_device(function, condition):
             seen.add(region.group_start)
             end = max(region.condition_end, region.pattern_end)
             yield Candidate(function.unit, region.group_start, end, function, "early-return", guard=condition)
+
+
+def _empty_claims(judgement: Judgement, unit: Unit, probes: _Probes) -> Iterator[Candidate]:
+    """Yield the tests named after the GPU that open no device; where none is, the file that is."""
+    stem = unit.path.rpartition("/")[2].removesuffix(".rs")
+    is_claimed = unit.target_kind == "test" and _CLAIM.search(stem) is not None
+    message = "is named after the GPU and never opens one"
+    idle: list[Fn] = []
+    for function in judgement.functions_of(unit):
+        if not function.is_test or not function.has_body:
+            continue
+        if judgement.reach.opens_device(function):
+            is_claimed = False
+        elif probes.computes(function):
+            idle.append(function)
+    named = [one for one in idle if _CLAIM.search(one.name) and not _HOST_CLAIM.search(one.name)]
+    for function in named:
+        start, end = function.facts.start, function.facts.name_start + len(function.name)
+        yield Candidate(unit, start, end, function, "test-without-device", message=message)
+    if is_claimed and idle and not named:
+        start, end = unit.facts.comments[0] if unit.facts.comments else (0, 1)
+        yield Candidate(unit, start, end, None, "test-file-without-device", message=message)
+
+
+def _leaves_with_device(kind: str, condition: str) -> bool:
+    """Say whether a branch is for a machine that has the device: it tests what happens on the others."""
+    if kind not in (RegionKind.THEN, RegionKind.ELSE) or condition.startswith("let "):
+        return False
+    is_missing = condition.startswith("!") or bool(_MISSING.search(condition))
+    return (kind == RegionKind.THEN) != is_missing
+
+
+def _early_returns_of_macros(unit: Unit, probes: _Probes) -> Iterator[Candidate]:
+    """Yield the early returns that macros of test code put into the tests that invoke them."""
+    for macro in unit.facts.macros:
+        text = unit.text(macro.start, macro.end)
+        for found in _LEAVING.finditer(text):
+            if not _in_tests(unit, macro) or not probes.names_device(unit, found["condition"]):
+                continue
+            if _leaves_with_device(RegionKind.THEN, found["condition"].strip()):
+                continue
+            start = macro.start + len(text[: found.start()].encode())
+            end = macro.start + len(text[: found.end("condition")].encode())
+            yield Candidate(
+                unit, start, end, None, "early-return-macro", guard=found["condition"], item=macro.name
+            )
+
+
+def _in_tests(unit: Unit, macro: MacroDefinition) -> bool:
+    if unit.target_kind in ("test", "bench") or any(cfg.requires("test") for cfg in unit.cfgs):
+        return True
+    index = macro.scope
+    while index >= 0:
+        scope = unit.facts.scopes[index]
+        if any(cfg.requires("test") for cfg in cfgs_of(scope.attributes)):
+            return True
+        index = scope.parent
+    return False
 
 
 def _ignored(function: Fn, probes: _Probes) -> Iterator[Candidate]:

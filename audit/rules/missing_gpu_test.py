@@ -8,7 +8,6 @@ from audit.rules.base import Example, Rule
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.made import MadeFunction
 from audit.scanner.link.presumed import is_given_away, presumed_names
-from audit.scanner.link.reach import Reach
 from audit.scanner.link.unit import Fn
 from audit.scanner.operations import Operations
 from audit.scanner.report import Level
@@ -293,7 +292,7 @@ fn multiplies() {
 
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield the GPU operations that no device test runs."""
-        reach = Reach(judgement.summaries)
+        reach = judgement.reach
         operations = Operations(judgement)
         presumed = presumed_names(judgement.summaries)
         for function in operations.all:

@@ -10,7 +10,9 @@ from functools import cached_property
 from audit.rules.base import Rule
 from audit.scanner.extract.facts import Call
 from audit.scanner.fingerprint import Identity, fingerprints
+from audit.scanner.link.flow import Test
 from audit.scanner.link.paths import HostPath, HostPaths
+from audit.scanner.link.reach import Reach
 from audit.scanner.link.summaries import Summaries
 from audit.scanner.link.unit import Fn, Unit
 from audit.scanner.link.workspace import Workspace
@@ -32,6 +34,7 @@ PRECEDENCE = (
     "host-readback",
 )
 _SNIPPET_LINES = 60
+_GUARD_LINES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,11 @@ class Judgement:
         """The host paths of the workspace."""
         return HostPaths(self.summaries)
 
+    @cached_property
+    def reach(self) -> Reach:
+        """What the tests that open a device run."""
+        return Reach(self.summaries)
+
     def functions_of(self, unit: Unit) -> list[Fn]:
         """Return the functions of a file."""
         return self._functions_by_path.get(unit.path, [])
@@ -161,13 +169,13 @@ class Judgement:
             steps.append(_call_step(role, helper, inner.call, f"`{helper.name}` reads `{inner.operand}`"))
             helper = inner.helper
         if path.test is not None:
-            region = path.function.facts.regions[path.test.region]
+            start, end = _guard_span(path.function, path.test)
             steps.append(
                 Step(
                     "guard",
                     path.function.unit,
-                    region.condition_start,
-                    region.condition_end,
+                    start,
+                    end,
                     path.function.symbol,
                     f"{'holds' if path.test.holds else 'does not hold'} on the way here",
                 )
@@ -185,6 +193,18 @@ class Judgement:
             cause=path.cause,
             steps=tuple(steps),
         )
+
+
+def _guard_span(function: Fn, test: Test) -> tuple[int, int]:
+    """Return where a person looks for a condition: all of it, or its first line when it has many."""
+    region = function.facts.regions[test.region]
+    start, end = region.condition_start, region.condition_end
+    if not end:
+        start, end = test.group, test.group + len(test.subject.encode())
+    if function.unit.line(end - 1) - function.unit.line(start) < _GUARD_LINES:
+        return start, end
+    line_end = function.unit.data.find(b"\n", start)
+    return start, len(function.unit.data[:line_end].rstrip())
 
 
 def _call_step(role: str, function: Fn, call: Call, message: str) -> Step:

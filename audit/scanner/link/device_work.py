@@ -112,10 +112,10 @@ class DeviceWork:
                 call.start < read.call.start or self._reaches(function, read.call.region, call.region)
             ):
                 return call
-        if function.facts.has_spliced_name:
+        reason = self._summaries.launching.get(function.index) if function.facts.macro else None
+        if reason is not None and not function.facts.start <= reason.call.start < function.facts.end:
             # What a macro is given to launch stands in its invocations.
-            reason = self._summaries.launching.get(function.index)
-            return reason.call if reason is not None else None
+            return reason.call
         return None
 
     def _reaches(self, function: Fn, inner: int, outer: int) -> bool:

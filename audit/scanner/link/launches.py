@@ -10,6 +10,7 @@ from audit.scanner.link.standard import STANDARD_METHODS
 from audit.scanner.link.unit import Fn, Unit
 from audit.scanner.profile import any_pattern
 
+_CALLS_FRAGMENT = re.compile(r"\$\w+\s*\(")
 _ALLOCATION = re.compile(r"^(?:alloc|free|len|device|ordinal|numel|shape|size|as_any)")
 
 
@@ -78,6 +79,29 @@ class Launches:
             if launch is not None:
                 self.found[function.index] = Reason(launch, None)
         self._graph.spread(self.found, self._passes_launch_on, list(self.found))
+        given = self._macros_given_launches()
+        self.found.update(given)
+        self._graph.spread(self.found, self._passes_launch_on, list(given))
+
+    def _macros_given_launches(self) -> dict[int, Reason]:
+        """Return the bodies of macros that call what they are given, where that launches."""
+        found: dict[int, Reason] = {}
+        for function in self._graph.workspace.functions:
+            if not function.facts.macro or function.index in self.found:
+                continue
+            if not _CALLS_FRAGMENT.search(function.text(function.facts.body_start, function.facts.body_end)):
+                continue
+            for caller, call in self._graph.calls_by_name.get(function.facts.macro, ()):
+                launching = (
+                    one
+                    for one in self._graph.resolver.resolve(caller, call)
+                    if one.index in self.found and one.facts.macro != function.facts.macro
+                )
+                callee = next(launching, None)
+                if callee is not None:
+                    found[function.index] = Reason(call, callee)
+                    break
+        return found
 
     def _own_launch(self, function: Fn) -> Call | None:
         has_backend = self._speaks_of_backend(function.unit)

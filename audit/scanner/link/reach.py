@@ -74,6 +74,10 @@ class Reach:
         }
         return frozenset(self.made.closure(called))
 
+    def opens_device(self, function: Fn) -> bool:
+        """Say whether a function opens a device, by itself or through what it calls."""
+        return function.index in self._opening
+
     def is_dead(self, function: Fn) -> bool:
         """Say whether a function needs a feature that its package does not declare: it is never compiled."""
         package = function.unit.package
