@@ -217,6 +217,8 @@ class UngatedWarning(Rule):
         """Yield host paths behind a warning alone or a gate that does not hold, and gates that are silent."""
         is_once_seen = False
         for path in judgement.paths.all:
+            if path.reads[0].is_result:
+                continue
             flaw = judgement.summaries.gate_flaw(path.function, path.reads[0].call)
             warning = _warning_before(judgement, path)
             if flaw:

@@ -9,7 +9,7 @@ from audit.rules.base import Example, Rule
 from audit.scanner.extract.facts import Call, RegionKind
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.closures import error_adapter
-from audit.scanner.link.flow import Flow, Place
+from audit.scanner.link.flow import Flow, Place, Test
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
 from audit.scanner.report import Level
@@ -44,6 +44,15 @@ class UnstructuredError(Rule):
     level = Level.WARNING
     message = "answers an unsupported GPU case with text"
     invalid = (
+        Example(
+            "device memory refused in text",
+            """
+            pub fn send(x: &CudaBuffer<f32>) -> FerrotorchResult<()> {
+                Err(FerrotorchError::InvalidArgument { message: "not implemented on GPU".into() })  //~ FT016
+            }
+            """,
+            path="ferrotorch-distributed/src/lib.rs",
+        ),
         Example(
             "trait default of the backend",
             """
@@ -218,12 +227,18 @@ def _refusal(judgement: Judgement, flow: Flow, call: Call, *, says_unsupported: 
         return "trait-default-stringly-err" if call.region == 0 or says_unsupported else ""
     tests = flow.tests_at(call.start, call.region)
     if judgement.summaries.place_at(function, call) is not Place.DEVICE:
-        return ""
+        return "stringly-err" if says_unsupported and _takes_buffer(judgement, function, tests) else ""
     nearest = tests[0]
     if flow.place(nearest) is Place.DEVICE and nearest.encloses:
         return "stringly-err-guard"
     tests_dtype = _DTYPE_TEST.search(flow.expand(nearest.subject))
     return "stringly-err" if says_unsupported or tests_dtype else ""
+
+
+def _takes_buffer(judgement: Judgement, function: Fn, tests: list[Test]) -> bool:
+    """Say whether a function is given device memory and refuses it whatever it is asked."""
+    buffers = judgement.summaries.operands.names_buffer_type
+    return not tests and any(buffers(parameter.type) for parameter in function.facts.parameters)
 
 
 def _wrong_dtype(judgement: Judgement, flow: Flow) -> Iterator[Candidate]:

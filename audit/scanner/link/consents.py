@@ -36,8 +36,6 @@ class Consents:
 
     def flaw(self, function: Fn, call: Call) -> str:
         """Say why the gate before a read does not hold; empty when none stands there, or when it holds."""
-        if call.name in self._graph.profile.uploads:
-            return ""
         tests = self._graph.flow(function).tests_at(call.start, call.region)
         if any(
             self._allows(function, test, self._gates.mentions_once, self._gates.opens_once) for test in tests

@@ -126,9 +126,13 @@ class Operands:
         is_conversion = function.name.startswith(("to_", "into_", "as_"))
         return bool(words) and all(is_conversion or self._is_host_word(word) for word in words)
 
+    def returns_scalar(self, function: Fn) -> bool:
+        """Say whether a function returns one number or a truth value."""
+        return bool(re.fullmatch(r"bool|[iuf](?:8|16|32|64|size)", _bare_return(function)))
+
     def returns_element(self, function: Fn) -> bool:
         """Say whether a function returns one element of a generic type: an operator's result, no list."""
-        return len(_WRAPPERS.sub("", function.facts.return_type).strip("<> ")) == 1
+        return len(_bare_return(function)) == 1
 
     def _is_host_word(self, word: str) -> bool:
         """Say whether a word of a type is a host type; a name that nothing is known of is none."""
@@ -159,3 +163,7 @@ def _associated(function: Fn, name: str) -> str:
     body = function.text(scope.body_start, scope.body_end) if scope is not None else ""
     given = re.search(rf"\btype\s+{name}\s*=\s*([^;]+);", body)
     return given[1] if given is not None else f"Self::{name}"
+
+
+def _bare_return(function: Fn) -> str:
+    return _WRAPPERS.sub("", function.facts.return_type).strip("<> ")

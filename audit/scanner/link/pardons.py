@@ -14,6 +14,9 @@ from audit.scanner.link.rejections import Rejections
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
 
+_READING = re.compile(r"^(?:read|download|readback|fetch)(?:_|$)|_(?:to_host|to_cpu)$")
+_ITERATES = frozenset({"iter", "into_iter"})
+
 
 class Pardons:
     """Answers for one call graph."""
@@ -29,9 +32,9 @@ class Pardons:
 
     def pardon(self, function: Fn, call: Call) -> str:
         """Say what makes reading device data on the host legal at a call; empty when nothing does."""
-        if function.name in self._graph.profile.transfer.transfer_apis:
+        if function.name in self._graph.profile.transfer.transfer_apis or _READING.match(function.name):
             return "transfer-api"
-        if self._is_setup(function):
+        if self.is_setup(function):
             return "setup"
         if any(map(self._export_name.search, (function.name, *function.module[-1:]))):
             return "export"
@@ -56,7 +59,7 @@ class Pardons:
         """Say why the gate before a read does not hold; empty when none stands there, or when it holds."""
         return self._consents.flaw(function, call)
 
-    def _is_setup(self, function: Fn) -> bool:
+    def is_setup(self, function: Fn) -> bool:
         """Say whether a function builds its own type, once."""
         own = r"\bSelf\b" + (rf"|\b{re.escape(function.self_type)}\b" if function.self_type else "")
         return bool(self._setup_name.search(function.name) and re.search(own, function.facts.return_type))
@@ -68,6 +71,17 @@ class Pardons:
             and not self._is_backend_default(function)
             and not self._makes_tensors(function)
             and not self._computes_element(function)
+            and not self._reduces_after_launch(function)
+        )
+
+    def _reduces_after_launch(self, function: Fn) -> bool:
+        """Say whether GPU code reads the whole outcome of a launch to reduce it to one value on the host."""
+        if function.index not in self._launches.found or not self._graph.is_gpu_located(function):
+            return False
+        downloads = self._graph.profile.downloads
+        names = [call.name for call in function.facts.calls]
+        return self._graph.operands.returns_scalar(function) and (
+            any(name in downloads for name in names) and not _ITERATES.isdisjoint(names)
         )
 
     def _is_backend_default(self, function: Fn) -> bool:

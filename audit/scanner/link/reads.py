@@ -38,6 +38,7 @@ class Reads:
         self._graph = graph
         self._launches = launches
         self._pardons = pardons
+        self._gpu_name = any_pattern(graph.profile.gpu.function_patterns)
         self._host_name = any_pattern(graph.profile.transfer.host_name_patterns)
         self._host_only = any_pattern(graph.profile.transfer.host_only_patterns)
         self.found: dict[int, tuple[Read, ...]] = {}
@@ -127,31 +128,65 @@ class Reads:
     def _find_host_results(self) -> None:
         """Add the operators that read nothing, compute on the host all the same, and upload for the device.
 
-        They work from host copies of their parameters, made when they were built.
+        They work from host copies of their parameters, made when they were built, or from nothing at all.
         """
         for name in sorted(self._graph.profile.uploads):
             for function, call in self._graph.calls_by_name.get(name, ()):
-                if (
-                    call.name == name
-                    and function.index not in self.found
-                    and self._is_host_result(function, call)
-                ):
+                if call.name != name or not self._may_have_host_result(function):
+                    continue
+                if self._is_host_result(function, call) or self._is_made_on_host(function, call):
                     operand = self._graph.operand(function, call)
                     pardon = self._pardons.pardon_upload(function, call)
-                    read = Read(call, operand, None, pardon, is_result=True)
-                    self.found[function.index] = (read,)
+                    made = self._maker(function, operand) or call
+                    self.found[function.index] = (Read(made, operand, None, pardon, is_result=True),)
+
+    def _may_have_host_result(self, function: Fn) -> bool:
+        reads = self.found.get(function.index, ())
+        return (
+            all(read.pardon in _OPERANDS_PARDONS for read in reads)
+            and function.index not in self._launches.found
+            and function.name not in self._graph.transfers
+            and self._graph.is_examined(function)
+        )
 
     def _is_host_result(self, function: Fn, call: Call) -> bool:
-        if not self._graph.is_examined(function) or function.index in self._launches.found:
-            return False
-        if function.name in self._graph.transfers or not self._graph.operands.holds_tensor(function):
+        if self.found.get(function.index):
             return False
         operands = self._graph.operands
         return (
-            self._graph.is_for_device(function, call)
+            operands.holds_tensor(function)
+            and self._graph.is_for_device(function, call)
             and operands.names_device_type(function.facts.return_type)
-            and self._pardons.makes_host_storage(function)
+            and self._makes_host_tensor(function)
         )
+
+    def _makes_host_tensor(self, function: Fn) -> bool:
+        return self._pardons.makes_host_storage(function) or any(
+            call.name == "from_vec" for call in function.facts.calls
+        )
+
+    def _is_made_on_host(self, function: Fn, call: Call) -> bool:
+        """Say whether GPU code uploads what it has computed on the host from nothing that it was given."""
+        if not (self._graph.is_gpu_located(function) or self._gpu_name.search(function.name)):
+            return False
+        operands = self._graph.operands
+        if self._pardons.is_setup(function) or not operands.names_device_type(function.facts.return_type):
+            return False
+        value = self._graph.flow(function).value_of(_root(self._graph.operand(function, call)))
+        slices = (
+            one.name for one in function.facts.parameters if not operands.type_may_be_on_device(one.type)
+        )
+        return ".map(" in value and not any(re.search(rf"\b{one}\b(?!\s+as\b)", value) for one in slices)
+
+    def _maker(self, function: Fn, operand: str) -> Call | None:
+        """Return the call that yields what a local is bound to."""
+        name = _root(operand)
+        for let in function.facts.lets:
+            bound = function.text(let.pattern_start, let.pattern_end).removeprefix("mut ").strip()
+            if bound == name and let.value_start:
+                inside = (one for one in function.facts.calls if let.value_start <= one.start < let.value_end)
+                return min(inside, key=lambda one: (one.start, -one.end), default=None)
+        return None
 
     def _always_runs(self, index: int, call: Call) -> bool:
         function = self._graph.workspace.functions[index]
@@ -182,13 +217,23 @@ class Reads:
         if not self._graph.operands.may_be_on_device(function, self._graph.flow(function), operand):
             return None
         pardon = self._pardons.pardon(function, call)
-        if pardon in _OPERANDS_PARDONS and self._comes_from_gpu_code(function, operand):
+        if pardon in _OPERANDS_PARDONS and (
+            self._comes_from_gpu_code(function, operand) or self._is_idle_gpu_operator(function)
+        ):
             pardon = ""
         return Read(call, operand, None, pardon)
 
+    def _is_idle_gpu_operator(self, function: Fn) -> bool:
+        """Say whether GPU code yields tensors and never launches: to refuse one device is not its answer."""
+        return (
+            self._graph.is_gpu_located(function)
+            and function.index not in self._launches.found
+            and self._graph.operands.names_device_type(function.facts.return_type)
+        )
+
     def _comes_from_gpu_code(self, function: Fn, operand: str) -> bool:
         """Say whether an operand is what GPU code yielded: that operands are refused says nothing of it."""
-        value = self._graph.flow(function).value_of(re.split(r"\W", operand.lstrip("&*("), maxsplit=1)[0])
+        value = self._graph.flow(function).value_of(_root(operand))
         if not value:
             return False
         called = [call for call in function.facts.calls if function.text(call.start, call.end) in value]
@@ -242,7 +287,8 @@ class Reads:
         return (
             self._graph.operands.takes_callable(function)
             or self._pardons.returns_host_data(function)
-            or bool(self._host_name.search(function.name))
+            # The name of a macro is not that of the functions which it defines.
+            or (not function.facts.has_spliced_name and bool(self._host_name.search(function.name)))
             or self._is_host_only(function)
         )
 
@@ -257,6 +303,10 @@ class Reads:
             or (self._graph.is_gpu_located(function) and function.index not in self._launches.found)
             or self._is_host_only(function)
         )
+
+
+def _root(operand: str) -> str:
+    return re.split(r"\W", operand.lstrip("&*("), maxsplit=1)[0]
 
 
 _TURBOFISH = re.compile(r"::<[^<>]*>")

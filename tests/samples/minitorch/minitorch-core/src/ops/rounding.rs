@@ -21,7 +21,7 @@ pub fn round<T: Float>(x: &Tensor<T>) -> TorchResult<Tensor<T>> {
 }
 
 fn round_cpu<T: Float>(x: &Tensor<T>) -> TorchResult<Tensor<T>> {
-    map_host(&x.cpu()?, f64::round)?.to(x.device())
+    map_host(&x.cpu()?, f64::round)?.to(x.device()) //~ FT005
 }
 
 /// Round down.
@@ -59,7 +59,7 @@ pub fn fract<T: Float>(x: &Tensor<T>) -> TorchResult<Tensor<T>> {
 }
 
 fn fract_host<T: Float>(x: &Tensor<T>) -> TorchResult<Tensor<T>> {
-    let out = x.data_vec()?.into_iter().map(|v| T::from_f64(v.to_f64().fract())).collect();
+    let out = x.data_vec()?.into_iter().map(|v| T::from_f64(v.to_f64().fract())).collect(); //~ FT005
     Tensor::from_storage(TensorStorage::on_device(out, x.device())?, x.shape().to_vec(), false)
 }
 
