@@ -347,20 +347,24 @@ class DeferredKernel(Rule):
 def _stubs(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
     """Yield the stubs on the device's side: in GPU code, or in a branch for the device."""
     for call in function.facts.calls:
-        if call.kind != CallKind.MACRO or not _puts_off(function, call):
+        is_named = judgement.is_gpu_named(function)
+        if call.kind != CallKind.MACRO or not _puts_off(function, call, is_named=is_named):
             continue
-        is_promised = judgement.is_gpu_located(function) or judgement.is_gpu_named(function)
-        if is_promised or judgement.summaries.graph.is_for_device(function, call):
+        if (
+            is_named
+            or judgement.is_gpu_located(function)
+            or judgement.summaries.graph.is_for_device(function, call)
+        ):
             yield Candidate(function.unit, call.start, call.end, function, f"{call.name}-macro")
 
 
-def _puts_off(function: Fn, call: Call) -> bool:
+def _puts_off(function: Fn, call: Call, *, is_named: bool) -> bool:
     message = function.text(call.arguments_start, call.end)
     if call.name == "panic":
         return bool(_NOT_YET.search(message))
     if call.name not in _STUBS:
         return False
-    return bool(call.name == "todo" or _NO_MESSAGE.match(message) or _UNSUPPORTED.search(message))
+    return bool(call.name == "todo" or is_named or _NO_MESSAGE.match(message) or _UNSUPPORTED.search(message))
 
 
 def _dropped_launches(judgement: Judgement, function: Fn) -> Iterator[Candidate]:

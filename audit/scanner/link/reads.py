@@ -271,6 +271,9 @@ class Reads:
         fields = self._graph.workspace.struct_fields.get(type_)
         if fields is None or self._graph.operands.names_device_type(type_):
             return False
+        arguments = self._graph.resolver.arguments(function, call)
+        if any(self._comes_from_gpu_code(function, one) for one in arguments):
+            return False
         callees = self._graph.resolver.resolve(function, call)
         return any(one.self_type == type_ and not one.trait for one in callees) and not any(
             self._graph.operands.names_device_type(field) for field in fields.values()
