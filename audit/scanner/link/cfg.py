@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 _TOKEN = re.compile(r'\s*(?:(?P<word>[A-Za-z_][\w:]*)|"(?P<text>[^"]*)"|(?P<sign>[(),=]))')
 
@@ -62,6 +63,7 @@ def _has_alternative(cfg: Cfg, name: str, values: frozenset[str] | None) -> bool
     return cfg.name == "all" and not all(part.mentions(name, values) for part in cfg.parts)
 
 
+@lru_cache(maxsize=4096)
 def parse_cfg(attribute: str) -> Cfg | None:
     """Parse the predicate of a `#[cfg(..)]` or `#[cfg_attr(..)]`; None for any other attribute."""
     body = attribute.strip().removeprefix("#").removeprefix("!").strip()

@@ -24,6 +24,7 @@ class DeviceWork:
 
     def __init__(self, summaries: Summaries) -> None:
         self._summaries = summaries
+        self._launches: dict[int, list[Call]] = {}
 
     def is_device_call(self, function: Fn, call: Call) -> bool:
         """Say whether a call puts work on the device, by itself or through its callee."""
@@ -41,9 +42,15 @@ class DeviceWork:
 
     def launches(self, function: Fn) -> list[Call]:
         """Return the calls of a function that put work on the device."""
-        if function.index not in self._summaries.launching and not self._takes_model(function):
-            return []
-        return [call for call in function.facts.calls if self.is_device_call(function, call)]
+        known = self._launches.get(function.index)
+        if known is None:
+            may_launch = function.index in self._summaries.launching or self._takes_model(function)
+            known = self._launches[function.index] = [
+                call
+                for call in (function.facts.calls if may_launch else ())
+                if self.is_device_call(function, call)
+            ]
+        return known
 
     def _takes_model(self, function: Fn) -> bool:
         """Say whether a parameter is a function of tensors: a user's model, which runs where its input is."""

@@ -31,6 +31,7 @@ class Expressions:
         self._workspace = workspace
         self._ends: dict[int, dict[int, list[Call]]] = {}
         self._lets: dict[int, dict[str, list[Let]]] = {}
+        self._named: dict[tuple[str, str], list[Fn]] = {}
 
     def methods(self, function: Fn, call: Call) -> Sequence[Fn]:
         """Return what a method call calls; nothing where types with nothing in common have the method."""
@@ -48,6 +49,12 @@ class Expressions:
         """Return a type's methods of a name; a trait's are those of its implementations too."""
         if not type_:
             return []
+        known = self._named.get((type_, name))
+        if known is None:
+            known = self._named[type_, name] = self._methods_named(type_, name)
+        return known
+
+    def _methods_named(self, type_: str, name: str) -> list[Fn]:
         named = self._workspace.by_name.get(name, ())
         if type_ not in self._workspace.trait_methods:
             return [one for one in named if one.self_type == type_]

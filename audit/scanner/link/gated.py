@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from audit.scanner.extract.facts import RegionKind
@@ -53,8 +54,8 @@ def first_token(unit: Unit, start: int, end: int) -> int:
     while position < end:
         blank = _SPACE.match(unit.data, position)
         position = blank.end() if blank is not None else position
-        comment = next((one for one in unit.facts.comments if one[0] == position), None)
-        if comment is None:
+        comment = next(_comments_from(unit, position), None)
+        if comment is None or comment[0] != position:
             return min(position, end)
         position = comment[1]
     return start
@@ -64,12 +65,18 @@ def code_of(unit: Unit, start: int, end: int) -> str:
     """Return the text of a span without comments, with single spaces."""
     parts = []
     position = start
-    for first, last in unit.facts.comments:
-        if first >= start and last <= end:
-            parts.append(unit.text(position, first))
-            position = last
+    for first, last in _comments_from(unit, start):
+        if last > end:
+            break
+        parts.append(unit.text(position, first))
+        position = last
     parts.append(unit.text(position, end))
     return " ".join(" ".join(parts).split())
+
+
+def _comments_from(unit: Unit, offset: int) -> Iterator[tuple[int, int]]:
+    comments = unit.facts.comments
+    return islice(comments, bisect_left(comments, (offset, offset)), None)
 
 
 def _by_attribute(function: Fn) -> Iterator[Gated]:

@@ -41,6 +41,7 @@ class CallGraph:
         self._error_macros = frozenset(profile.errors.macros)
         self._flows: dict[int, Flow] = {}
         self._device_off: dict[int, bool] = {}
+        self._callers: dict[str, dict[int, list[tuple[Fn, Call]]]] = {}
 
     def flow(self, function: Fn) -> Flow:
         """Return the control flow of a function."""
@@ -53,14 +54,18 @@ class CallGraph:
     def calls_by_name(self) -> dict[str, list[tuple[Fn, Call]]]:
         """All calls in functions, by the name that is called; renamed imports under the real name too."""
         found: dict[str, list[tuple[Fn, Call]]] = defaultdict(list)
-        renamed = self._renamed
+        renamed, macros = self._renamed, self._macros
+        special = renamed.keys() | macros
         for function in self.workspace.functions:
             for call in function.facts.calls:
-                found[call.name].append((function, call))
-                if call.kind == CallKind.MACRO and call.name in self._macros:
+                called = call.name
+                found[called].append((function, call))
+                if called not in special:
+                    continue
+                if call.kind == CallKind.MACRO and called in macros:
                     for name in _PATH_ARGUMENT.findall(function.text(call.arguments_start, call.end)):
                         found[name].append((function, call))
-                for real in renamed.get(call.name, ()):
+                for real in renamed.get(called, ()):
                     found[real].append((function, call))
             if function.facts.has_spliced_name:
                 for call in function.unit.facts.calls:
@@ -85,13 +90,24 @@ class CallGraph:
     def callers(self, callee: Fn) -> Iterator[tuple[Fn, Call]]:
         """Yield the calls that may call a function."""
         for function, call in self._calls_of(callee):
-            if function is not callee and callee in self.resolver.resolve(function, call):
+            if function is not callee:
                 yield function, call
 
     def _calls_of(self, callee: Fn) -> Iterator[tuple[Fn, Call]]:
-        """Yield the calls by any name that a function has: a macro may define it under several."""
+        """Yield the calls that may call a function, by any name: a macro may define it under several."""
         for name in (callee.name, *self.workspace.expansions.get(callee.index, ())):
-            yield from self.calls_by_name.get(name, ())
+            known = self._callers.get(name)
+            if known is None:
+                known = self._callers[name] = self._callers_of(name)
+            yield from known.get(callee.index, ())
+
+    def _callers_of(self, name: str) -> dict[int, list[tuple[Fn, Call]]]:
+        """Resolve the calls by a name once, for all functions that have it."""
+        found: dict[int, list[tuple[Fn, Call]]] = {}
+        for pair in self.calls_by_name.get(name, ()):
+            for index in {callee.index for callee in self.resolver.resolve(*pair)}:
+                found.setdefault(index, []).append(pair)
+        return found
 
     def spread(
         self, found: dict[int, Reason], accepts: Callable[[Fn, Call], bool], start: Iterable[int]
@@ -101,9 +117,7 @@ class CallGraph:
         while queue:
             callee = self.workspace.functions[queue.popleft()]
             for function, call in self._calls_of(callee):
-                if function.index in found or callee not in self.resolver.resolve(function, call):
-                    continue
-                if accepts(function, call):
+                if function.index not in found and accepts(function, call):
                     found[function.index] = Reason(call, callee)
                     queue.append(function.index)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
 from audit.scanner.extract.facts import Call, CallKind
 from audit.scanner.link.graph import CallGraph, Reason
 from audit.scanner.link.standard import STANDARD_METHODS
-from audit.scanner.link.unit import Fn, Unit
+from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
 
 _CALLS_FRAGMENT = re.compile(r"\$\w+\s*\(")
@@ -20,7 +21,6 @@ class Launches:
     def __init__(self, graph: CallGraph) -> None:
         self._graph = graph
         self._pattern = any_pattern(graph.profile.launch.call_patterns)
-        self._backend_units: dict[str, bool] = {}
         self._names: dict[str, bool] = {}
         self._modules = frozenset(graph.profile.launch.modules)
         self.found: dict[int, Reason] = {}
@@ -104,7 +104,7 @@ class Launches:
         return found
 
     def _own_launch(self, function: Fn) -> Call | None:
-        has_backend = self._speaks_of_backend(function.unit)
+        has_backend = self._speaks_of_backend(function)
         for call in function.facts.calls:
             if self.is_launch_name(call.name):
                 if call.kind != CallKind.MACRO or call.name == "launch":
@@ -113,15 +113,17 @@ class Launches:
                 return call
         return None
 
-    def _speaks_of_backend(self, unit: Unit) -> bool:
-        """Say whether a file names the backend at all: most don't, and need no look at each call."""
-        known = self._backend_units.get(unit.path)
-        if known is None:
-            words = self._graph.profile.launch
-            known = self._backend_units[unit.path] = any(
-                word.encode() in unit.data for word in words.backend_accessors + words.backend_traits
-            )
-        return known
+    def _speaks_of_backend(self, function: Fn) -> bool:
+        """Say whether a function names the backend at all: most don't, and need no look at each call."""
+        data, facts = function.unit.data, function.facts
+        return function.self_type in self._graph.profile.launch.backend_traits or any(
+            data.find(word, facts.start, facts.end) >= 0 for word in self._backend_words
+        )
+
+    @cached_property
+    def _backend_words(self) -> tuple[bytes, ...]:
+        words = self._graph.profile.launch
+        return tuple(word.encode() for word in words.backend_accessors + words.backend_traits)
 
     def _passes_launch_on(self, function: Fn, call: Call) -> bool:
         return function.name not in self._graph.transfers and not self._graph.is_device_off(function)

@@ -22,7 +22,7 @@ def presumed_names(summaries: Summaries) -> frozenset[str]:
     nothing: of what is left out here, no test runs anything that could be meant.
     """
     pattern = any_pattern(summaries.profile.tests.presumed_patterns)
-    found = {name for name in (*_SYMBOLS, *_called_by_tests(summaries)) if pattern.search(name)}
+    found = {name for name in {*_SYMBOLS, *_called_by_tests(summaries)} if pattern.search(name)}
     queue = deque(found)
     while queue:
         for function in summaries.workspace.by_name.get(queue.popleft(), ()):

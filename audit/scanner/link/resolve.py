@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from audit.scanner.extract.facts import Call, CallKind, Let
 from audit.scanner.extract.items import split_list
@@ -24,7 +24,8 @@ class Resolver:
         self._workspace = workspace
         self._types: dict[int, dict[str, str]] = {}
         self._uses: dict[str, dict[str, tuple[str, ...]]] = {}
-        self._cache: dict[tuple[int, int], tuple[Fn, ...]] = {}
+        self._cache: dict[tuple[int, int, int], tuple[Fn, ...]] = {}
+        self._by_arity: dict[tuple[str, int], list[Fn]] = {}
 
     @cached_property
     def _free(self) -> dict[str, list[Fn]]:
@@ -54,7 +55,7 @@ class Resolver:
 
     def resolve(self, function: Fn, call: Call) -> tuple[Fn, ...]:
         """Return the functions that a call may call; nothing when it can't be told."""
-        key = (function.index, call.start ^ (call.end << 32))
+        key = (function.index, call.start, call.end)
         found = self._cache.get(key)
         if found is None:
             can_name = self._workspace.can_name
@@ -138,7 +139,7 @@ class Resolver:
         name = path[-1]
         found = self._free.get(name, [])
         path = self._through_facade(path)
-        crates = {one.crate_name for one in self._workspace.packages}
+        crates = self._crates
         if path[0] in crates:
             found = [one for one in found if one.unit.crate_name == path[0]]
         elif path[0] in ("crate", "super", "self"):
@@ -156,6 +157,10 @@ class Resolver:
             is_inside = path[0] in crates or path[0] in ("crate", "super", "self")
             found = exact or reexported or (found if is_inside else [])
         return found
+
+    @cached_property
+    def _crates(self) -> frozenset[str]:
+        return frozenset(one.crate_name for one in self._workspace.packages)
 
     def _through_facade(self, path: tuple[str, ...]) -> tuple[str, ...]:
         """Follow a path through crates that offer others under a name of their own (`pub use core as c`)."""
@@ -195,16 +200,20 @@ class Resolver:
                 return []
         if call.name in STANDARD_METHODS:
             return []
-        arity = len(self.arguments(function, call))
-        fitting = [
-            one
-            for one in methods
-            if one.has_body
-            and _arity(one) == arity
-            and not one.is_test_code
-            and self._workspace.can_name(function, one)
-        ]
+        named = self._methods_by_arity(call.name, len(self.arguments(function, call)))
+        fitting = [one for one in named if self._workspace.can_name(function, one)]
         return _live(function, fitting) if len({one.self_type for one in fitting}) <= _MANY else []
+
+    def _methods_by_arity(self, name: str, arity: int) -> list[Fn]:
+        """Return the methods of product code that have a body and take so many arguments."""
+        found = self._by_arity.get((name, arity))
+        if found is None:
+            found = self._by_arity[name, arity] = [
+                one
+                for one in self._methods.get(name, ())
+                if one.has_body and _arity(one) == arity and not one.is_test_code
+            ]
+        return found
 
     def arguments(self, function: Fn, call: Call) -> list[str]:
         """Return the argument texts of a call."""
@@ -281,6 +290,7 @@ def _live(function: Fn, candidates: list[Fn]) -> list[Fn]:
     return live or candidates
 
 
+@lru_cache(maxsize=65_536)
 def _unwrapped(type_: str) -> str:
     """Return the bare type inside smart pointers, options and references."""
     current = type_.strip()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import accumulate
 
 from audit.scanner.extract.facts import FileFacts, Function, Region, Scope, ScopeKind
 from audit.scanner.link.cargo import Package
@@ -38,12 +39,7 @@ class Unit:
     @cached_property
     def line_starts(self) -> list[int]:
         """The offsets at which lines start."""
-        starts = [0]
-        position = self.data.find(b"\n")
-        while position >= 0:
-            starts.append(position + 1)
-            position = self.data.find(b"\n", position + 1)
-        return starts
+        return list(accumulate([len(line) + 1 for line in self.data.split(b"\n")[:-1]], initial=0))
 
     def line(self, offset: int) -> int:
         """Return the line of an offset, from 1."""
@@ -86,20 +82,19 @@ class Unit:
 class Fn:
     """A function of the linked workspace."""
 
-    __slots__ = ("__dict__", "facts", "index", "unit")
+    __slots__ = ("__dict__", "facts", "index", "name", "unit")
+
+    name: str
+    """The bare name; of a function whose name a macro splices, the macro's."""
 
     def __init__(self, unit: Unit, facts: Function, index: int) -> None:
         self.unit = unit
         self.facts = facts
         self.index = index
+        self.name = facts.macro if facts.has_spliced_name else facts.name
 
     def __repr__(self) -> str:
         return f"<Fn {self.symbol}>"
-
-    @property
-    def name(self) -> str:
-        """The bare name; of a function whose name a macro splices, the macro's."""
-        return self.facts.macro if self.facts.has_spliced_name else self.facts.name
 
     @cached_property
     def scopes(self) -> tuple[Scope, ...]:
@@ -220,6 +215,7 @@ class Fn:
         return self.unit.text(region.start, region.end)
 
 
+@lru_cache(maxsize=65_536)
 def base_type(text: str) -> str:
     """Return the bare name of a type: without references, generics, path, `dyn` or `impl`."""
     text = text.strip()
