@@ -6,7 +6,8 @@ from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 
-from migrations_tracker.views import policy, repositories, rules, scans, sites
+from migrations_tracker.api import capabilities as capabilities_api
+from migrations_tracker.views import capabilities, policy, repositories, rules, scans, sites
 
 urlpatterns = [
     path("", repositories.overview_page, name="overview"),
@@ -28,6 +29,11 @@ urlpatterns = [
     path("sites/<int:pk>/comment/", sites.site_comment, name="site-comment"),
     path("rules/", rules.rule_index, name="rule-list"),
     path("rules/<str:key>/", rules.rule_detail, name="rule-detail"),
+    path("capabilities/", capabilities.capability_index, name="capability-list"),
+    path("capabilities.<str:key>", capabilities.capability_export, name="capability-export"),
+    path("capabilities/<slug:slug>/<str:key>/", capabilities.capability_detail, name="capability-detail"),
+    path("operators/<slug:slug>/<str:key>/", capabilities.operator_detail, name="operator-detail"),
+    path("api/capabilities", capabilities_api.capabilities, name="api-capabilities"),
     path("policy/", policy.policy_index, name="policy"),
     path("policy/<str:key>/", policy.clause_detail, name="clause-detail"),
     path("admin/", admin.site.urls),

@@ -11,6 +11,9 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from audit.models import Branch, Commit, Repository, RepositoryKind, RowState, ScanRun
+from audit.parity.capability import Case, Cell, Effect, Implementation, Layer, Place, State
+from audit.parity.catalogue import Direction
+from audit.parity.counterparts import Support, SupportState
 from audit.scanner.report import (
     CrateInfo,
     EvidenceStep,
@@ -24,6 +27,7 @@ from audit.scanner.report import (
     ScanReport,
     SourceInfo,
 )
+from audit.services.capabilities import Capabilities, capabilities_store, capability_gaps_follow
 from audit.services.ingest import IngestSummary, scan_report_ingest
 from audit.services.leases import lease_claim
 from migrations_tracker.services.follow_up import scan_run_follow_up
@@ -138,3 +142,29 @@ def ingest(repository: Repository, report: ScanReport, **columns: Any) -> Ingest
     return scan_report_ingest(
         scan_run=scan_run, lease_id=lease_id, report=report, after_ingest=scan_run_follow_up
     )
+
+
+def make_capability(operator: str = "aten::exp", *, state: State = State.KERNEL, **fields: Any) -> Cell:
+    """Make a cell: by default of a case that PyTorch computes on the device."""
+    symbol = fields.pop("symbol", "minitorch_gpu::ops::relu")
+    crate, _, module = symbol.partition("::")
+    place = Place(f"{crate.replace('_', '-')}/src/{module.split('::')[0]}.rs", fields.pop("line", 10), symbol)
+    proof = Implementation(place, Layer.BACKEND, frozenset({Effect.LAUNCH}), note=fields.pop("note", ""))
+    case = Case(
+        operator,
+        fields.pop("dtype", "float32"),
+        fields.pop("device", "cuda"),
+        fields.pop("direction", Direction.FORWARD),
+    )
+    support = fields.pop("support", Support(SupportState.KERNEL, f"{operator} has a CUDA kernel"))
+    assert not fields
+    return Cell(case, state, proof, (proof,), support)
+
+
+def store_capabilities(
+    scan_run: ScanRun, cells: Iterable[Cell], report: ScanReport | None = None, failure_reason: str = ""
+) -> None:
+    """Store cells as those of a scan of the default branch."""
+    capabilities = Capabilities("2.11.0", tuple(cells), failure_reason)
+    for act in (capabilities_store, capability_gaps_follow):
+        act(scan_run=scan_run, report=report or make_report(), capabilities=capabilities)

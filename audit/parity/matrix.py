@@ -28,7 +28,7 @@ _LADDER = re.compile(r"\bf(16|32|64)\b|is_(bf16|f16|f32|f64)|TypeId|DType")
 _METHODS = {OperationKind.AUTOGRAD_NODE: "backward", OperationKind.MODULE: "forward"}
 _WITHOUT_DEVICE = frozenset({OperationKind.OPTIMIZER, OperationKind.SCHEDULER, OperationKind.TRANSFORM})
 # A portable GPU backend is held to what PyTorch does on CUDA.
-_REFERENCE = {"cubecl": "cuda"}
+REFERENCE = {"cubecl": "cuda"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Matrix:
         )
 
     def _support(self, case: Case) -> Support:
-        device = _REFERENCE.get(case.device, case.device)
+        device = REFERENCE.get(case.device, case.device)
         return support(self.catalogue, case.operator, case.dtype, device, case.direction)
 
     # -- which cases an operation serves -----------------------------------------------------------------

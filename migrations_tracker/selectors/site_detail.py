@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from audit.models import Branch, FallbackSite, Lineage, Result, SiteState
+from audit.models import Branch, Capability, FallbackSite, Lineage, Result, SiteState
+from audit.parity.rationale import Rationale
 from audit.policy.clauses import Clause
 from audit.selectors.policy import clauses_of_outcome, clauses_of_rule
 from audit.selectors.rules import RulePage, rule_get
@@ -14,6 +15,7 @@ from audit.selectors.source import source_texts
 from migrations_tracker.lifecycle import Cause, Requirement, Situation, Status, missing, targets
 from migrations_tracker.models import Comment, SiteMigration, Suppression, Transition
 from migrations_tracker.models.site_migration import STATUS_LABELS
+from migrations_tracker.selectors.capability_detail import site_rationales
 from migrations_tracker.source_frames import SourceFrame, frame_of_snippet, frame_of_source
 
 MAX_STEPS = 30
@@ -52,6 +54,7 @@ class SitePageData:
     rule: RulePage
     clauses: Sequence[Clause]
     outcome_clauses: Sequence[Clause]
+    rationales: Sequence[tuple[Capability, Rationale]]
     branch: Branch | None
     state: SiteState | None
     other_states: Sequence[SiteState]
@@ -88,6 +91,7 @@ def site_page(*, site: FallbackSite) -> SitePageData:
         rule=rule_get(rule_id=site.rule_id),
         clauses=clauses_of_rule(rule_id=site.rule_id),
         outcome_clauses=clauses_of_outcome(outcome=state.outcome) if state else (),
+        rationales=site_rationales(scan_run_id=state.last_seen_scan_id, symbol=state.symbol) if state else (),
         branch=state.branch if state else None,
         state=state,
         other_states=[other for other in states if other is not state],

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from django import template
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
+from audit.models import Capability, CapabilityGap, Repository
 from audit.models.lease import RowState
+from audit.models.parity import cell_address
 from audit.models.site import MATCH_PASS_LABELS
 from audit.selectors.rules import rule_get
 from migrations_tracker.lifecycle import Status
@@ -83,6 +87,24 @@ def match_label(value: str) -> str:
 def rule_name(rule_id: str) -> str:
     """Name a rule by its id."""
     return rule_get(rule_id=rule_id).name
+
+
+@register.filter
+def state_text(value: str) -> str:
+    """Name what becomes of a case of an operator, in words."""
+    return value.replace("-", " ").replace("opt in", "opt-in")
+
+
+@register.filter
+def get(mapping: Mapping[str, Any], key: str) -> Any:
+    """Look a key up; nothing where it is not."""
+    return mapping.get(key, ())
+
+
+@register.simple_tag
+def cell_url(repository: Repository, cell: Capability | CapabilityGap) -> str:
+    """Return the address of a cell of the capability matrix."""
+    return cell_address(repository, cell)
 
 
 @register.filter

@@ -11,9 +11,11 @@ from django.db.models.functions import Now
 from playwright.sync_api import Browser, Page
 from pytest_django.live_server_helper import LiveServer
 
-from audit.models import FallbackSite, Repository, RowState
+from audit.models import Capability, FallbackSite, Repository, RowState
+from audit.parity.capability import State
+from audit.services.parity import parity_dumps_import_shipped
 from tests.browser.test_first_hour import log_in
-from tests.factories import make_scan_run
+from tests.factories import make_capability, make_scan_run, store_capabilities
 
 ALL = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21aa"]}}
 # The dark theme changes colours and nothing else.
@@ -44,6 +46,8 @@ def test_nothing_is_found_on_any_page(
 ) -> None:
     repository = Repository.objects.get()
     site = FallbackSite.objects.earliest("id")
+    store_capabilities(site.first_seen_scan, [make_capability(state=state, dtype=state) for state in State])
+    parity_dumps_import_shipped()
     waiting = make_scan_run(repository)
     failed = make_scan_run(repository, state=RowState.FAILED, failure_reason="`x`", finished_at=Now())
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
@@ -63,6 +67,10 @@ def test_nothing_is_found_on_any_page(
         site.get_absolute_url(),
         "/rules/",
         "/rules/FT001/",
+        "/capabilities/",
+        "/capabilities/?q=nowhere",
+        Capability.objects.earliest("id").address(repository),
+        "/operators/minitorch/aten::exp/",
         "/policy/",
         "/policy/F1/",
         "/nowhere/",

@@ -14,17 +14,33 @@ from audit.scanner.report import FileStatus, ManifestEntry, RuleRun, RuleStatus
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.services.comments import comment_create
 from migrations_tracker.services.site_migrations import site_migration_transition
-from tests.factories import ingest, make_report, make_repository, make_result, make_scan_run, make_user
+from tests.factories import (
+    ingest,
+    make_capability,
+    make_report,
+    make_repository,
+    make_result,
+    make_scan_run,
+    make_user,
+    store_capabilities,
+)
 
 PUBLIC = {"login", "logout", "health"}
 POST_ONLY = {"repository-scan", "scan-cancel", "site-transition", "site-comment"}
 MAX_QUERIES = 12
+KEYS = {
+    "clause-detail": "F1",
+    "capability-detail": "aten::exp",
+    "operator-detail": "aten::exp",
+    "capability-export": "csv",
+}
 
 
 @pytest.fixture
 def addresses(site: FallbackSite, repository: Repository) -> dict[str, str]:
     """Every named address of the pages, with something real behind each."""
     scan = site.first_seen_scan_id
+    store_capabilities(site.first_seen_scan, [make_capability()])
     request = repository.scan_requests.create(revision="main")
     numbers = {"scan-detail": scan, "scan-cancel": scan, "scan-request-detail": request.pk}
     found = {}
@@ -32,8 +48,11 @@ def addresses(site: FallbackSite, repository: Repository) -> dict[str, str]:
         if not isinstance(pattern, URLPattern) or pattern.name in PUBLIC:
             continue
         assert pattern.name
-        key = "F1" if pattern.name == "clause-detail" else "FT001"
-        words = {"slug": repository.slug, "key": key, "pk": numbers.get(pattern.name, site.pk)}
+        words = {
+            "slug": repository.slug,
+            "key": KEYS.get(pattern.name, "FT001"),
+            "pk": numbers.get(pattern.name, site.pk),
+        }
         names = pattern.pattern.converters
         found[pattern.name] = reverse(pattern.name, kwargs={name: words[name] for name in names})
     assert len(found) >= 12
@@ -80,6 +99,10 @@ def test_an_address_with_nothing_behind_it_is_not_found(root_client: Client, rep
         "/scan-requests/999/",
         "/rules/FT999/",
         "/policy/X9/",
+        "/capabilities/minitorch/aten::nothing/",
+        "/capabilities/nowhere/aten::exp/",
+        "/capabilities.exe",
+        "/operators/minitorch/aten::nothing/",
         "/repositories/nowhere/",
         "/nowhere/",
     ):

@@ -1,0 +1,3 @@
+"""What programs read: JSON of the same facts as the pages."""
+
+from __future__ import annotations

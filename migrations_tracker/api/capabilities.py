@@ -1,0 +1,33 @@
+"""`GET /api/capabilities`: what the code can do, for a build script or a CI job."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse, JsonResponse
+from django.views.decorators.http import require_GET
+
+from migrations_tracker.capability_texts import as_document
+from migrations_tracker.http import SignedInRequest
+from migrations_tracker.selectors.branches import branch_choose
+from migrations_tracker.selectors.capability_list import capabilities_find, reading_of
+
+NOT_FOUND = 404
+
+
+@login_required
+@require_GET
+def capabilities(request: SignedInRequest) -> HttpResponse:
+    """Answer with the cells of a branch's last scan, narrowed by `op`, `dtype`, `device` and `direction`."""
+    query = request.GET
+    choice = branch_choose(repository=query.get("repository", ""), branch=query.get("branch", ""))
+    reading = reading_of(branch=choice.branch) if choice.branch is not None else None
+    if reading is None:
+        return JsonResponse({"error": "No scan with capabilities is stored."}, status=NOT_FOUND)
+    cells = capabilities_find(
+        scan_run_id=reading.scan_run_id,
+        operator=query.get("op", ""),
+        dtype=query.get("dtype", ""),
+        device=query.get("device", ""),
+        direction=query.get("direction", ""),
+    )
+    return JsonResponse(as_document(reading, cells) | {"failure": reading.failure_reason})

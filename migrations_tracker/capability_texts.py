@@ -1,0 +1,151 @@
+"""Capabilities as programs read them: JSON, CSV and Rust source."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable
+
+from audit.models import Capability, CapabilityReading
+from audit.parity.capability import State
+
+COLUMNS = (
+    "operator",
+    "dtype",
+    "device",
+    "direction",
+    "family",
+    "state",
+    "is_gap",
+    "pytorch_state",
+    "pytorch_proof",
+    "crate",
+    "path",
+    "line",
+    "symbol",
+    "note",
+)
+
+_RUST_HEAD = """\
+// Capabilities of {name} at {commit}, held to torch {torch}. Made by `manage.py capabilities --rust`.
+
+/// What becomes of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CapabilityState {{
+{variants}}}
+
+impl CapabilityState {{
+    /// Whether the case is computed on the device, and nowhere else by default.
+    pub const fn can(self) -> bool {{
+        matches!(self, {able})
+    }}
+}}
+
+/// What the code does for an operator, dtype, device and direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capability {{
+    pub operator: &'static str,
+    pub dtype: &'static str,
+    pub device: &'static str,
+    pub direction: &'static str,
+    pub state: CapabilityState,
+    /// PyTorch computes the case on the device, and the code does not, or not always.
+    pub is_gap: bool,
+}}
+
+/// Every case, sorted.
+pub static CAPABILITIES: &[Capability] = &[
+"""
+
+_RUST_TAIL = """\
+];
+
+/// Finds a case; `None` where nothing serves it.
+pub fn capability(
+    operator: &str,
+    dtype: &str,
+    device: &str,
+    direction: &str,
+) -> Option<&'static Capability> {
+    CAPABILITIES
+        .binary_search_by(|row| {
+            (row.operator, row.dtype, row.device, row.direction)
+                .cmp(&(operator, dtype, device, direction))
+        })
+        .ok()
+        .map(|index| &CAPABILITIES[index])
+}
+"""
+
+
+def as_document(reading: CapabilityReading, cells: Iterable[Capability]) -> dict[str, object]:
+    """Return the capabilities of a scan as a JSON document."""
+    scan_run = reading.scan_run
+    return {
+        "repository": scan_run.repository.name,
+        "commit": scan_run.commit.object_id,
+        "scan": scan_run.pk,
+        "torch": reading.torch_version,
+        "capabilities": [
+            {**{column: getattr(cell, column) for column in COLUMNS}, "can": State(cell.state).can}
+            for cell in cells
+        ],
+    }
+
+
+def as_json(reading: CapabilityReading, cells: Iterable[Capability]) -> str:
+    """Write the capabilities of a scan as JSON."""
+    return json.dumps(as_document(reading, cells), ensure_ascii=False, indent=1) + "\n"
+
+
+def as_csv(reading: CapabilityReading, cells: Iterable[Capability]) -> str:
+    """Write the capabilities of a scan as CSV, one row a cell."""
+    output = io.StringIO()
+    writer = csv.writer(output, lineterminator="\n")
+    writer.writerow(["commit", *COLUMNS])
+    commit = reading.scan_run.commit.object_id
+    for cell in cells:
+        writer.writerow([commit, *(_inert(getattr(cell, column)) for column in COLUMNS)])
+    return output.getvalue()
+
+
+def as_rust(reading: CapabilityReading, cells: Iterable[Capability]) -> str:
+    """Write the capabilities of a scan as a Rust module without dependencies."""
+    rows = sorted(cells, key=lambda cell: (cell.operator, cell.dtype, cell.device, cell.direction))
+    able = " | ".join(f"Self::{_variant(state)}" for state in State if state.can)
+    head = _RUST_HEAD.format(
+        name=_one_line(reading.scan_run.repository.name),
+        commit=reading.scan_run.commit.short_id,
+        torch=_one_line(reading.torch_version),
+        variants="".join(f"    {_variant(state)},\n" for state in State),
+        able=able,
+    )
+    return head + "".join(map(_rust_row, rows)) + _RUST_TAIL
+
+
+def _rust_row(cell: Capability) -> str:
+    words = (cell.operator, cell.dtype, cell.device, cell.direction)
+    operator, dtype, device, direction = (json.dumps(word) for word in words)
+    state = f"CapabilityState::{_variant(State(cell.state))}"
+    gap = "true" if cell.is_gap else "false"
+    return (
+        f"    Capability {{ operator: {operator}, dtype: {dtype}, device: {device}, direction: {direction}, "
+        f"state: {state}, is_gap: {gap} }},\n"
+    )
+
+
+def _variant(state: State) -> str:
+    return "".join(word.capitalize() for word in state.value.split("-"))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _inert(value: object) -> object:
+    """Keep a spreadsheet from reading text as a formula."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -1,0 +1,171 @@
+"""One cell of the matrix, one operator, and what a site's operators do in PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from audit.models import (
+    Branch,
+    Capability,
+    CapabilityGap,
+    ParityDump,
+    ParityOperator,
+    Repository,
+    ScanRun,
+    SiteState,
+)
+from audit.parity import rationale
+from audit.parity.capability import Case, Place, State
+from audit.parity.catalogue import Direction, newest
+from audit.parity.counterparts import operator_names
+from audit.parity.matrix import REFERENCE
+from audit.parity.rationale import Rationale
+from audit.selectors.source import source_texts
+from migrations_tracker.selectors.capability_list import device_rank
+from migrations_tracker.source_frames import SourceFrame, frame_of_source
+
+CONTEXT_LINES = 3
+SITES_SHOWN = 50
+OPERATORS_SHOWN = 12
+RATIONALES_SHOWN = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Something that serves a case, with its code."""
+
+    facts: Mapping[str, Any]
+    is_proof: bool
+    frame: SourceFrame | None
+
+
+@dataclass(frozen=True, slots=True)
+class CellPage:
+    """What a cell's page shows."""
+
+    cell: Capability
+    scan_run: ScanRun
+    gap: CapabilityGap | None
+    rationale: Rationale
+    served: Sequence[Served]
+    siblings: Sequence[Capability]
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorPage:
+    """What an operator's page shows; `facts` are PyTorch's of it, or of the operators it is made of."""
+
+    operator: str
+    dump: ParityDump | None
+    facts: Sequence[ParityOperator]
+    cells: Sequence[Capability]
+    gaps: Sequence[CapabilityGap]
+    sites: Sequence[SiteState]
+
+
+def cell_rationale(cell: Capability) -> Rationale:
+    """Say from data alone what PyTorch does, what the code does, and so what the answer is."""
+    return rationale.of_case(
+        newest(),
+        Case(cell.operator, cell.dtype, cell.device, Direction(cell.direction)),
+        state=State(cell.state),
+        place=Place(cell.path, cell.line, cell.symbol) if cell.path else None,
+        note=cell.note,
+        reference_device=REFERENCE.get(cell.device, ""),
+    )
+
+
+def cell_page(*, branch: Branch, operator: str, dtype: str, device: str, direction: str) -> CellPage | None:
+    """Gather a cell's page at the branch's last scan; None where there is no such cell.
+
+    An empty word does not narrow: of several cells the first gap is shown.
+    """
+    cells = _cells(branch, operator)
+    wanted = {"dtype": dtype, "device": device, "direction": direction}
+    named = {column: value for column, value in wanted.items() if value}
+    fitting = [c for c in cells if all(getattr(c, column) == value for column, value in named.items())]
+    if not fitting:
+        return None
+    cell = next((c for c in fitting if c.is_gap), fitting[0])
+    scan_run = ScanRun.objects.select_related("repository", "commit").get(pk=cell.scan_run_id)
+    return CellPage(
+        cell=cell,
+        scan_run=scan_run,
+        gap=CapabilityGap.objects.filter(
+            repository_id=branch.repository_id,
+            operator=operator,
+            dtype=cell.dtype,
+            device=cell.device,
+            direction=cell.direction,
+        )
+        .select_related("first_seen_scan__commit", "last_seen_scan__commit", "closed_scan__commit")
+        .first(),
+        rationale=cell_rationale(cell),
+        served=_served(scan_run, cell),
+        siblings=cells,
+    )
+
+
+def operator_page(*, branch: Branch, operator: str) -> OperatorPage | None:
+    """Gather an operator's page; None where neither PyTorch nor the code has it."""
+    dump = ParityDump.objects.first()
+    names = [f"aten::{name}" for name in operator_names(newest(), operator)]
+    facts = list(ParityOperator.objects.filter(dump=dump, name__in=[operator, *names[:OPERATORS_SHOWN]]))
+    cells = _cells(branch, operator)
+    if not facts and not cells:
+        return None
+    symbols = {symbol for cell in cells for symbol in cell.symbols}
+    return OperatorPage(
+        operator=operator,
+        dump=dump,
+        facts=sorted(facts, key=lambda row: (row.name != operator, row.name)),
+        cells=cells,
+        gaps=list(CapabilityGap.objects.filter(repository_id=branch.repository_id, operator=operator)),
+        sites=list(
+            SiteState.objects.filter(branch=branch, is_open=True, symbol__in=symbols)
+            .select_related("site")
+            .order_by("path", "start_line", "id")[:SITES_SHOWN]
+        ),
+    )
+
+
+def site_rationales(*, scan_run_id: int, symbol: str) -> list[tuple[Capability, Rationale]]:
+    """Explain the gaps that a function stands in the way of, or the cells it serves, first by device."""
+    if not symbol:
+        return []
+    cells = Capability.objects.filter(scan_run_id=scan_run_id, symbols__contains=[symbol]).exclude(
+        device="cpu"
+    )
+    found = sorted(
+        cells.defer("implementations"), key=lambda c: (not c.is_gap, c.operator, c.dtype, c.direction)
+    )
+    return [(cell, cell_rationale(cell)) for cell in found[:RATIONALES_SHOWN]]
+
+
+def repository_branch(*, repository: Repository) -> Branch | None:
+    """Return the default branch, or another one that was scanned."""
+    branches = list(Branch.objects.filter(repository=repository).exclude(last_scan=None))
+    return next((b for b in branches if b.name == repository.default_branch), None) or next(
+        iter(branches), None
+    )
+
+
+def _cells(branch: Branch, operator: str) -> list[Capability]:
+    cells = Capability.objects.filter(scan_run_id=branch.last_scan_id, operator=operator)
+    return sorted(cells, key=lambda c: (device_rank(c.device), c.dtype, c.direction == "backward"))
+
+
+def _served(scan_run: ScanRun, cell: Capability) -> list[Served]:
+    texts = source_texts(scan_run=scan_run, paths={row["path"] for row in cell.implementations})
+    served = []
+    for row in cell.implementations:
+        text = texts.get(row["path"])
+        frame = None
+        if text is not None:
+            line = row["line"]
+            frame = frame_of_source(text, flagged=(line, line), context=CONTEXT_LINES)
+        is_proof = (row["path"], row["line"], row["symbol"]) == (cell.path, cell.line, cell.symbol)
+        served.append(Served(row, is_proof, frame))
+    return sorted(served, key=lambda row: not row.is_proof)

@@ -1,0 +1,256 @@
+"""The capability matrix, its cells, its operators, and what programs read of it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+
+from audit.models import Capability, FallbackSite, Repository
+from audit.parity.capability import State
+from audit.parity.catalogue import Direction
+from audit.services.parity import parity_dumps_import_shipped
+from migrations_tracker.selectors.capability_list import percent
+from tests.factories import ingest, make_capability, make_report, make_result, store_capabilities
+
+LIST = "/capabilities/"
+CELLS = [
+    make_capability("aten::exp"),
+    make_capability("aten::exp", dtype="float64", state=State.TEXT_ERROR, note="the default is in force"),
+    make_capability("aten::exp", direction=Direction.BACKWARD, state=State.FALLBACK),
+    make_capability("aten::sum", state=State.STRUCTURED_ERROR, symbol="minitorch_core::ops::sum"),
+    make_capability("aten::exp", device="cpu"),
+]
+
+
+@pytest.fixture
+def matrix(site: FallbackSite) -> FallbackSite:
+    report = make_report([make_result(), make_result("minitorch_core::ops::sum")])
+    store_capabilities(site.first_seen_scan, CELLS, report)
+    return site
+
+
+def cell_of(text: str, address: str) -> str:
+    """Return the words that a page shows in the link to a cell."""
+    found = re.search(rf'href="{re.escape(address)}"[^>]*>([^<]*)', text.replace("&amp;", "&"))
+    assert found is not None, address
+    return found[1]
+
+
+def test_the_matrix_shows_each_case_once_in_its_state(ada_client: Client, matrix: FallbackSite) -> None:
+    text = ada_client.get(LIST).content.decode()
+    for cell in Capability.objects.filter(device="cuda"):
+        assert cell_of(text, cell.address(matrix.repository)) == cell.state.replace("-", " ")
+    assert text.count('class="cell ') == 4
+    assert text.index("Elementwise</th>") < text.index("Reduction</th>")
+
+
+def test_the_counts_add_up(ada_client: Client, matrix: FallbackSite) -> None:
+    page = ada_client.get(LIST).context["page"]
+    assert (page.cell_total, page.gap_total, page.operator_total, page.gap_percent) == (4, 3, 2, "75.0 %")
+    assert [(row.state, row.count, row.gaps) for row in page.states] == [
+        ("kernel", 1, 0),
+        ("fallback", 1, 1),
+        ("structured-error", 1, 1),
+        ("text-error", 1, 1),
+    ]
+    assert page.devices == [("cuda", 4, 3), ("cpu", 1, 0)]
+
+
+@pytest.mark.parametrize(
+    ("query", "operators", "cells"),
+    [
+        ("gaps=1", 2, 3),
+        ("family=reduction", 1, 1),
+        ("crate=minitorch-core", 1, 1),
+        ("state=fallback", 1, 1),
+        ("q=exp", 1, 3),
+        ("q=ops::sum", 1, 1),
+        ("q=nothing", 0, 0),
+        ("device=cpu", 1, 1),
+        ("device=mps", 0, 0),
+        ("family=no&state=no&page=-1&gaps=x", 2, 4),
+        ("page=99999999", 2, 4),
+        ("q=%00", 2, 4),
+    ],
+)
+def test_the_matrix_is_narrowed_as_the_url_says(
+    ada_client: Client, matrix: FallbackSite, query: str, operators: int, cells: int
+) -> None:
+    response = ada_client.get(f"{LIST}?{query}")
+    page = response.context["page"]
+    assert (page.operator_total, page.cell_total) == (operators, cells)
+    assert sum(row.count for row in page.states) == cells
+    if not cells:
+        assert b"No case matches" in response.content
+
+
+def test_a_fragment_holds_the_results_alone(ada_client: Client, matrix: FallbackSite) -> None:
+    response = ada_client.get(LIST, headers={"HX-Request": "true"})
+    assert response.content.lstrip().startswith(b'<section id="results"')
+    assert "HX-Request" in response["Vary"]
+
+
+def test_what_can_not_be_shown_says_why(ada_client: Client, repository: Repository) -> None:
+    assert b"has no scan with capabilities" in ada_client.get(LIST).content
+    scan_run = ingest(repository, make_report([make_result()])).scan_run
+    store_capabilities(scan_run, [], failure_reason="The matrix broke down: `x`")
+    assert b"The matrix broke down: <code>x</code>" in ada_client.get(LIST).content
+    store_capabilities(scan_run, [])
+    assert b"found no operation that has a counterpart" in ada_client.get(LIST).content
+
+
+def test_a_cell_shows_proof_from_both_sides_and_the_answer(ada_client: Client, matrix: FallbackSite) -> None:
+    cell = Capability.objects.get(dtype="float64")
+    text = ada_client.get(cell.address(matrix.repository)).content.decode()
+    assert "text error</span>" in text
+    assert "The default is in force." in text
+    assert "aten::exp has a CUDA kernel" in text
+    assert "So the answer is a device kernel for aten::exp forward in float64 on cuda." in text
+    assert f"scan #{matrix.first_seen_scan_id}</a>" in text
+
+
+def test_a_cell_that_nothing_serves_is_not_found(ada_client: Client, matrix: FallbackSite) -> None:
+    address = reverse("capability-detail", args=[matrix.repository.slug, "aten::exp"])
+    assert ada_client.get(f"{address}?dtype=complex64").status_code == 404
+    assert ada_client.get(f"{address}?dtype=float64&device=cpu").status_code == 404
+
+
+def test_an_operator_shows_pytorchs_facts_the_project_s_and_its_sites(
+    ada_client: Client, matrix: FallbackSite
+) -> None:
+    address = reverse("operator-detail", args=[matrix.repository.slug, "aten::exp"])
+    assert b"parity_import" in ada_client.get(address).content
+    parity_dumps_import_shipped()
+    text = ada_client.get(address).content.decode()
+    assert "torch 2.11.0" in text
+    assert "CompositeExplicitAutograd" in text or "CUDA" in text
+    assert "bfloat16" in text
+    assert matrix.get_absolute_url() in text
+    assert text.count('class="badge level-error">gap') == 2
+
+
+@pytest.mark.parametrize("operator", ["aten::sub", "torch.distributions.Gamma.log_prob", "torch.nn.Linear"])
+def test_what_only_pytorch_has_has_a_page_too(
+    ada_client: Client, matrix: FallbackSite, operator: str
+) -> None:
+    parity_dumps_import_shipped()
+    address = reverse("operator-detail", args=[matrix.repository.slug, operator])
+    text = ada_client.get(address).content.decode()
+    assert "serves this operator" in text
+
+
+def test_a_site_says_what_pytorch_does(ada_client: Client, matrix: FallbackSite) -> None:
+    text = ada_client.get(matrix.get_absolute_url()).content.decode()
+    assert "What PyTorch does" in text
+    assert "So the answer is a device kernel for aten::exp" in text
+    Capability.objects.update(symbols=["another"])
+    assert "What PyTorch does" not in ada_client.get(matrix.get_absolute_url()).content.decode()
+
+
+def test_the_export_holds_what_the_matrix_shows(ada_client: Client, matrix: FallbackSite) -> None:
+    response = ada_client.get("/capabilities.csv?gaps=1")
+    rows = list(csv.DictReader(io.StringIO(response.content.decode())))
+    assert {(row["operator"], row["dtype"], row["state"]) for row in rows} == {
+        ("aten::exp", "float64", "text-error"),
+        ("aten::exp", "float32", "fallback"),
+        ("aten::sum", "float32", "structured-error"),
+    }
+    assert "attachment" in response["Content-Disposition"]
+    assert len(ada_client.get("/capabilities.json?device=cpu").json()["capabilities"]) == 1
+
+
+def test_a_program_asks_for_one_operator(ada_client: Client, matrix: FallbackSite) -> None:
+    answer = ada_client.get("/api/capabilities?op=exp&dtype=float32&device=cuda").json()
+    assert answer["commit"] == matrix.first_seen_scan.commit.object_id
+    assert [(row["direction"], row["state"], row["can"]) for row in answer["capabilities"]] == [
+        ("backward", "fallback", False),
+        ("forward", "kernel", True),
+    ]
+    assert ada_client.get("/api/capabilities?op=nothing").json()["capabilities"] == []
+
+
+def test_a_program_that_asks_too_early_is_told(ada_client: Client, repository: Repository) -> None:
+    response = ada_client.get("/api/capabilities")
+    assert (response.status_code, "error" in response.json()) == (404, True)
+
+
+def test_the_rust_table_compiles_and_finds_its_rows(
+    matrix: FallbackSite, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    call_command("capabilities", "--rust")
+    source = capsys.readouterr().out
+    assert source.count("    Capability { ") == len(CELLS)
+    if shutil.which("rustc") is None:
+        pytest.skip("no rustc on PATH: the table is not compiled")
+    check = """
+fn main() {
+    let row = capability("aten::exp", "float64", "cuda", "forward").unwrap();
+    assert!(row.is_gap && !row.state.can() && row.state == CapabilityState::TextError);
+    assert!(capability("aten::exp", "float32", "cuda", "forward").unwrap().state.can());
+    assert!(capability("aten::exp", "int8", "cuda", "forward").is_none());
+}
+"""
+    (tmp_path / "table.rs").write_text(source + check, "utf-8")
+    command = ["rustc", "--edition=2021", "-Dwarnings", "-Adead-code", "-o", str(tmp_path / "table")]
+    subprocess.run([*command, str(tmp_path / "table.rs")], check=True)
+    subprocess.run([str(tmp_path / "table")], check=True)
+
+
+def test_the_command_says_what_is_missing(repository: Repository) -> None:
+    with pytest.raises(CommandError, match="Ask for a scan first"):
+        call_command("capabilities")
+    with pytest.raises(CommandError, match="no repository `nowhere`"):
+        call_command("capabilities", repository="nowhere")
+
+
+def test_a_large_matrix_is_a_small_page(
+    root_client: Client,
+    site: FallbackSite,
+    django_assert_max_num_queries: Callable[[int], AbstractContextManager[object]],
+) -> None:
+    cells = [
+        make_capability(f"torch.distributions.LogNormal.operation{number}", dtype=dtype, direction=direction)
+        for number in range(200)
+        for dtype in ("float32", "float64", "float16", "bfloat16")
+        for direction in Direction
+    ]
+    store_capabilities(site.first_seen_scan, cells)
+    for address in (LIST, f"{LIST}?page=3&gaps=&q=operation", cells_address(site)):
+        with django_assert_max_num_queries(12):
+            response = root_client.get(address)
+        assert len(response.content) < 100_000, address
+    pages = root_client.get(LIST).context["page"]
+    assert (pages.page_count, len(pages.rows), len(pages.columns)) == (5, 40, 8)
+
+
+def cells_address(site: FallbackSite) -> str:
+    return Capability.objects.earliest("id").address(site.repository)
+
+
+@pytest.mark.parametrize("value", ["zzz", "\0", "a\0b", "<script>alert(1)</script>", "-1", "9" * 40, "²"])
+def test_rubbish_in_an_address_is_answered(ada_client: Client, matrix: FallbackSite, value: str) -> None:
+    names = ("repository", "branch", "device", "family", "crate", "state", "gaps", "q", "page", "op", "dtype")
+    for name in names:
+        for address in (LIST, "/api/capabilities", "/capabilities.csv"):
+            response = ada_client.get(address, {name: value})
+            assert response.status_code == 200, (address, name)
+            assert b"<script>alert" not in response.content or address != LIST
+    for page in ("capability-detail", "operator-detail"):
+        assert ada_client.get(reverse(page, args=["minitorch", value.replace("/", "")])).status_code == 404
+
+
+def test_a_share_that_is_not_all_never_reads_as_all() -> None:
+    assert percent(9999, 10000) == "99.9 %"
+    assert percent(3, 3) == "100.0 %"
+    assert percent(0, 0) == "0 %"
