@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from django.contrib.auth.models import User
-from django.db import IntegrityError, transaction
+from django.db import connection, transaction
 from django.utils.text import slugify
 
 from audit.errors import RepositoryNotUsableError
@@ -14,6 +14,8 @@ from audit.models import Branch, Commit, Repository, RepositoryKind
 from audit.services.git_repository import ALLOWED_SCHEMES, CommitInfo, is_git_repository
 
 FOLDER_BRANCH = "folder"
+MAX_LOCATION_LENGTH = 1000
+_ADD_LOCK = 7202
 
 
 def repository_add(*, location: str, name: str = "", profile: str = "", actor: User | None) -> Repository:
@@ -26,22 +28,21 @@ def repository_add(*, location: str, name: str = "", profile: str = "", actor: U
     if existing is not None:
         return existing
     name = name.strip() or _name_from(location)
-    try:
-        with transaction.atomic():
-            return Repository.objects.create(
-                name=name,
-                slug=_free_slug(name),
-                kind=kind,
-                location=location,
-                profile=profile,
-                added_by=actor,
-            )
-    except IntegrityError:
-        # Somebody added the same location, or took the slug, between the look and the insert.
-        existing = Repository.objects.filter(location=location).first()
-        if existing is None:
-            raise
-        return existing
+    with transaction.atomic():
+        # One at a time, or two of the same name would look for a free address at the same moment.
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_ADD_LOCK])
+        repository, _ = Repository.objects.get_or_create(
+            location=location,
+            defaults={
+                "name": name,
+                "slug": _free_slug(name),
+                "kind": kind,
+                "profile": profile,
+                "added_by": actor,
+            },
+        )
+    return repository
 
 
 def location_read(text: str) -> tuple[RepositoryKind, str]:
@@ -49,6 +50,8 @@ def location_read(text: str) -> tuple[RepositoryKind, str]:
     text = text.strip()
     if not text:
         raise RepositoryNotUsableError("Give a URL or the path of a folder.")
+    if len(text) > MAX_LOCATION_LENGTH:
+        raise RepositoryNotUsableError(f"An address has at most {MAX_LOCATION_LENGTH:,} characters.")
     if "://" in text:
         return RepositoryKind.GIT_URL, _checked_url(text)
     if not text.startswith(("/", "~", ".")) and "@" in text.split(":", 1)[0] and ":" in text:

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
 
 from audit.models import FallbackSite
 from migrations_tracker.errors import PlanError
 from migrations_tracker.models import Comment
 
 MAX_LENGTH = 20_000
+SAME_WORDS_WITHIN = timedelta(minutes=1)
 
 
 def comment_create(*, site: FallbackSite, author: User, text: str) -> Comment:
-    """Add a comment to a site."""
+    """Add a comment to a site; the same words again within a minute are the same comment."""
     text = text.replace("\0", "").strip()
     if not text:
         raise PlanError("Write something first.")
     if len(text) > MAX_LENGTH:
         raise PlanError(f"A comment has at most {MAX_LENGTH:,} characters; this one has {len(text):,}.")
-    return Comment.objects.create(site=site, author=author, text=text)
+    with transaction.atomic():
+        FallbackSite.objects.select_for_update().get(pk=site.pk)
+        # A button that is pressed twice sends the same words twice.
+        said = Comment.objects.filter(site=site, author=author).order_by("-id").first()
+        if said is not None and said.text == text and timezone.now() - said.created_at < SAME_WORDS_WITHIN:
+            return said
+        return Comment.objects.create(site=site, author=author, text=text)

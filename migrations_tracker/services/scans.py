@@ -24,14 +24,18 @@ _TASKS: tuple[tuple[type[LeasedRow], str], ...] = (
 )
 
 
-def scan_ask(*, repository: Repository, revision: str = "", actor: User | None) -> ScanRun | ScanRequest:
+def scan_ask(
+    *, repository: Repository, revision: str = "", actor: User | None, may_read_folder: bool = True
+) -> ScanRun | ScanRequest:
     """Ask for a scan of a revision, or of the default branch, or of a plain folder as it is.
 
     What is on this machine is looked up at once, and what is wrong with the revision is raised here. What
-    has to be fetched first becomes a request that the worker turns into the scan.
+    has to be fetched first becomes a request that the worker turns into the scan; so does a plain folder
+    unless the caller `may_read_folder`: its state is known only when all of it was read.
     """
     revision = revision_check(repository=repository, revision=revision)
-    if repository.kind == RepositoryKind.GIT_URL:
+    is_slow = repository.kind == RepositoryKind.FOLDER and not may_read_folder
+    if is_slow or repository.kind == RepositoryKind.GIT_URL:
         request = scan_request_create(repository=repository, revision=revision, actor=actor)
         row_wake(row=request)
         return request

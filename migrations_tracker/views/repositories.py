@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from audit.errors import AuditError
-from audit.models import Branch, Repository
+from audit.models import Branch, Repository, ScanRequest, ScanRun
 from audit.scanner.errors import ScanError
 from audit.services.repositories import repository_add
 from migrations_tracker.forms import RepositoryAddForm, ScanForm
@@ -50,7 +50,7 @@ def repository_create(request: SignedInRequest) -> HttpResponse:
         form.add_error("location", str(error))
         return render(request, "repository_add.html", {"form": form}, status=UNPROCESSABLE)
     try:
-        return redirect(scan_ask(repository=repository, revision=data["revision"], actor=request.user))
+        return redirect(_scan_asked(request, repository, data["revision"]))
     except (AuditError, ScanError) as error:
         messages.error(request, f"{repository.name} was added, but not scanned. {error}")
         return redirect(repository)
@@ -73,10 +73,15 @@ def repository_scan(request: SignedInRequest, slug: str) -> HttpResponse:
     if form.is_valid():
         try:
             revision = form.cleaned_data["revision"]
-            return redirect(scan_ask(repository=repository, revision=revision, actor=request.user))
+            return redirect(_scan_asked(request, repository, revision))
         except (AuditError, ScanError) as error:
             form.add_error("revision", str(error))
     return _repository_page(request, repository, form, status=UNPROCESSABLE)
+
+
+def _scan_asked(request: SignedInRequest, repository: Repository, revision: str) -> ScanRun | ScanRequest:
+    """Ask for a scan without reading a folder, which may be the whole disk, while a browser waits."""
+    return scan_ask(repository=repository, revision=revision, actor=request.user, may_read_folder=False)
 
 
 def _repository_page(

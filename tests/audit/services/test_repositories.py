@@ -34,6 +34,7 @@ REFUSED = [
     "https://example.org",
     "https://example.org:port/x",
     "https://example.org/a b",
+    f"https://example.org/{'a' * 1000}",
     "file://host/srv/x",
     "/nonexistent/folder",
     "--upload-pack=touch /tmp/x",

@@ -326,6 +326,17 @@ def test_a_request_that_breaks_down_fails_with_the_reason(
     assert (request.state, "ZeroDivisionError" in request.failure_reason) == ("failed", True)
 
 
+def test_repositories_of_one_name_added_at_the_same_moment_are_all_added(tmp_path: Path) -> None:
+    folders = [tmp_path / str(number) / "torch" for number in range(5)]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    waiting = [str(folder) for folder in folders]
+    in_threads(5, lambda: repository_add(location=waiting.pop(), actor=None))
+    assert set(Repository.objects.values_list("slug", flat=True)) == {
+        "torch", "torch-2", "torch-3", "torch-4", "torch-5",
+    }  # fmt: skip
+
+
 def test_two_workers_that_fetch_one_origin_do_not_disturb_each_other(tree: Path) -> None:
     repository = repository_add(location=tree.as_uri(), actor=None)
     asked = [

@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from audit.models import Repository, ScanRequest, ScanRun
+from audit.services.scan_requests import scan_request_execute
 from tests.git import commit_files
 
 ADD = "/repositories/add/"
@@ -91,3 +92,11 @@ def test_asking_again_shows_the_scan_that_is_there(root_client: Client, tmp_path
 def test_what_is_typed_is_shown_as_text(root_client: Client) -> None:
     response = root_client.post(ADD, {"location": "/<script>alert(1)</script>"})
     assert b"<script>alert" not in response.content
+
+
+def test_a_plain_folder_is_left_for_the_worker_to_read(root_client: Client, tmp_path: Path) -> None:
+    response = root_client.post(ADD, {"location": str(tmp_path)})
+    request = ScanRequest.objects.get()
+    assert response["Location"] == request.get_absolute_url()
+    assert scan_request_execute(pk=request.pk) is None
+    assert b"holds no Rust file" in root_client.get(request.get_absolute_url()).content

@@ -130,3 +130,10 @@ def test_an_empty_comment_is_refused(ada_client: Client, site: FallbackSite) -> 
     response = ada_client.post(reverse("site-comment", args=[site.pk]), {"text": "  "})
     assert response.status_code == 422
     assert b"Write something first." in response.content
+
+
+def test_a_button_pressed_twice_is_one_comment(ada_client: Client, site: FallbackSite) -> None:
+    address = reverse("site-comment", args=[site.pk])
+    places = [ada_client.post(address, {"text": text})["Location"] for text in ("yes", "yes", "no", "yes")]
+    assert places[0] == places[1]
+    assert len(set(places)) == Comment.objects.count() == 3
