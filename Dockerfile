@@ -53,5 +53,5 @@ ENV CARGO_HOME=/srv/ferroaudit/var/cargo \
     RUSTUP_HOME=/home/ferroaudit/.rustup
 RUN rustup default stable
 VOLUME ["/srv/ferroaudit/var"]
-HEALTHCHECK --interval=60s --timeout=20s --retries=3 CMD ["nvidia-smi", "--list-gpus"]
-CMD ["nvidia-smi"]
+HEALTHCHECK NONE
+CMD ["python", "-m", "workers.runner", "probe"]

@@ -101,9 +101,9 @@ def test_every_volume_and_network_is_declared() -> None:
         assert set(service["networks"]) <= set(COMPOSE["networks"])
 
 
-@pytest.mark.parametrize("name", ["migrate", "web", "worker", "beat"])
+@pytest.mark.parametrize("name", ["migrate", "web", "worker", "beat", "runner"])
 def test_the_programs_that_are_started_exist(name: str) -> None:
-    command = SERVICES[name].get("command") or json.loads(_last_command("app"))
+    command = SERVICES[name].get("command") or json.loads(_last_command(SERVICES[name]["build"]["target"]))
     modules = re.findall(r"\b((?:workers|migrations_tracker)(?:\.\w+)+)", " ".join(command))
     for module in modules:
         assert importlib.util.find_spec(module) is not None

@@ -177,3 +177,37 @@ def test_an_environment_whose_python_is_gone_is_made_again(clone: Path) -> None:
     python.unlink()
     python.symlink_to("/nowhere/python3")
     assert "Making .venv" in set_up(clone).stdout
+
+
+@pytest.fixture
+def without_browser(tmp_path: Path) -> Path:
+    """Give a search path with nothing that could drive or install a browser."""
+    (tmp_path / "id").symlink_to("/usr/bin/id")
+    return tmp_path
+
+
+def look_for_browser(path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["/bin/bash", ROOT / "tools" / "browser.sh"],
+        env={"PATH": str(path), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_missing_browser_is_said_loudly_and_stops_nothing(without_browser: Path) -> None:
+    done = look_for_browser(without_browser)
+    assert done.returncode == 0
+    assert "NO BROWSER" in done.stderr
+    assert "apt-get install chromium" in done.stderr
+
+
+def test_a_missing_browser_stops_continuous_integration(without_browser: Path) -> None:
+    assert look_for_browser(without_browser, FERROAUDIT_REQUIRE_BROWSER="1").returncode == 1
+
+
+def test_a_browser_that_is_there_needs_no_word(without_browser: Path) -> None:
+    (without_browser / "chromium").symlink_to("/bin/true")
+    done = look_for_browser(without_browser, FERROAUDIT_REQUIRE_BROWSER="1")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

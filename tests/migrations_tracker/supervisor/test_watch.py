@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import redis
 
 from migrations_tracker.supervisor.child import is_running
 from migrations_tracker.supervisor.console import Console
 from migrations_tracker.supervisor.errors import SupervisorError
+from migrations_tracker.supervisor.valkey import Valkey
 from migrations_tracker.supervisor.watch import RESTARTS, Program, Watch
 
 
@@ -117,11 +119,28 @@ def test_somebody_in_a_hurry_does_not_wait(screen: io.StringIO, tmp_path: Path) 
     assert "killed" in screen.getvalue()
 
 
+def test_a_server_that_is_killed_is_started_again_where_it_was(
+    watch: Watch, screen: io.StringIO, make_valkey: Callable[..., Valkey]
+) -> None:
+    server = make_valkey()
+    server.start()
+    watch.guard("broker", server)
+    before = (server.process, server.url())
+    assert server.process is not None
+    server.process.send_signal(signal.SIGKILL)
+    assert until(lambda: server.process is not before[0], pump(watch))
+    assert server.url() == before[1]
+    with redis.Redis.from_url(server.url()) as client:
+        assert client.ping()
+    assert "broker ended with signal SIGKILL; starting it again" in screen.getvalue()
+
+
 def test_programs_end_when_the_supervisor_is_killed(tmp_path: Path) -> None:
     script = f"""
 import os, sys
 from pathlib import Path
 from migrations_tracker.supervisor.console import Console
+from migrations_tracker.supervisor.valkey import Valkey
 from migrations_tracker.supervisor.watch import Program, Watch
 watch = Watch(Console(sys.stderr), folder=Path({str(tmp_path)!r}), environment=os.environ)
 watch.start(Program("web", ("/bin/sleep", "600")))
