@@ -346,15 +346,14 @@ class DeferredKernel(Rule):
 
 def _stubs(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
     """Yield the stubs on the device's side: in GPU code, or in a branch for the device."""
+    if any_pattern(judgement.profile.transfer.host_name_patterns).search(function.name):
+        return
+    is_named = judgement.is_gpu_named(function)
+    is_promised = is_named or judgement.is_gpu_located(function)
     for call in function.facts.calls:
-        is_named = judgement.is_gpu_named(function)
         if call.kind != CallKind.MACRO or not _puts_off(function, call, is_named=is_named):
             continue
-        if (
-            is_named
-            or judgement.is_gpu_located(function)
-            or judgement.summaries.graph.is_for_device(function, call)
-        ):
+        if is_promised or judgement.summaries.graph.is_for_device(function, call):
             yield Candidate(function.unit, call.start, call.end, function, f"{call.name}-macro")
 
 

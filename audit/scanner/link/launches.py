@@ -30,9 +30,14 @@ class Launches:
         """Say whether a call puts work on the device by itself."""
         if self.is_launch_name(call.name):
             return call.kind != CallKind.MACRO or call.name == "launch"
-        if call.kind == CallKind.PATH and self._modules:
-            return not self._modules.isdisjoint(function.text(call.start, call.name_start).split("::"))
+        if self._is_through_launching_module(function, call):
+            return True
         return call.kind == CallKind.METHOD and self.is_backend_operation(function, call)
+
+    def _is_through_launching_module(self, function: Fn, call: Call) -> bool:
+        if call.kind != CallKind.PATH or not self._modules:
+            return False
+        return not self._modules.isdisjoint(function.text(call.start, call.name_start).split("::"))
 
     def is_launch_name(self, name: str) -> bool:
         """Say whether a name launches work whatever it is called on."""
@@ -109,7 +114,11 @@ class Launches:
             if self.is_launch_name(call.name):
                 if call.kind != CallKind.MACRO or call.name == "launch":
                     return call
-            elif has_backend and call.kind == CallKind.METHOD and self.is_backend_operation(function, call):
+                continue
+            is_operation = has_backend and call.kind == CallKind.METHOD
+            if self._is_through_launching_module(function, call) or (
+                is_operation and self.is_backend_operation(function, call)
+            ):
                 return call
         return None
 

@@ -36,7 +36,7 @@ class Pardons:
             return "transfer-api"
         if self.is_setup(function):
             return "setup"
-        if any(map(self._export_name.search, (function.name, *function.module[-1:]))):
+        if any(map(self._export_name.search, (function.name, *function.module))):
             return "export"
         if self.returns_host_data(function):
             return "explicit-host-return"

@@ -178,6 +178,8 @@ class HostPaths:
         }
         entries = self._ways(function, reads[0])
         for number, (trigger, test) in enumerate(entries):
+            if common["use"] is Use.MOVED and trigger is not Trigger.FAILURE:
+                continue
             start, end = first.start, first.end
             if number and test is not None:
                 # The second way to the same read is reported at the test that opens it.

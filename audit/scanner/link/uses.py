@@ -17,8 +17,8 @@ class Use(StrEnum):
     """What becomes of the data that was read.
 
     Rewrapped data goes into another tensor as it is; demoted data is an operator's own input that comes out
-    as a host tensor; of measured data only the length is asked; copied data comes
-    back as a copy on the device.
+    as a host tensor; of measured data only the length is asked; copied data comes back as a copy on the
+    device; moved data was handed to a transfer that is told the host, and what is done there is not seen yet.
     """
 
     COMPUTED = "computed"
@@ -26,6 +26,7 @@ class Use(StrEnum):
     DEMOTED = "demoted"
     MEASURED = "measured"
     COPIED = "copied"
+    MOVED = "moved"
 
 
 class Uses:
@@ -34,11 +35,14 @@ class Uses:
     def __init__(self, summaries: Summaries) -> None:
         self._summaries = summaries
         profile = summaries.profile
+        self._moving = frozenset(profile.transfer.device_arguments)
         self._wrapping = profile.uploads | frozenset(profile.transfer.host_constructors)
 
     def of(self, function: Fn, reads: Iterable[Read], *, is_uploaded: bool) -> Use:
         """Say what becomes of the data of several reads together."""
         known = {self.of_read(function, read) for read in reads}
+        if len(known) > 1:
+            known.discard(Use.MOVED)
         use = known.pop() if len(known) == 1 else Use.COMPUTED
         if use is Use.REWRAPPED and not is_uploaded:
             roots = {re.split(r"\W", read.operand.lstrip("&*("), maxsplit=1)[0] for read in reads}
@@ -52,6 +56,9 @@ class Uses:
             return Use.COPIED
         if read.helper is not None:
             return Use.COMPUTED
+        if read.call.name in self._moving:
+            rest = function.text(read.call.end, function.facts.body_end).lstrip("? \n\t")
+            return Use.COMPUTED if rest.startswith(".") else Use.MOVED
         name = next(
             (
                 function.text(let.pattern_start, let.pattern_end).removeprefix("mut ").strip()

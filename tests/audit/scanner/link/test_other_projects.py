@@ -1,0 +1,188 @@
+"""What other projects than ferrotorch write, under profiles of their own."""
+
+from __future__ import annotations
+
+from audit.rules import RULES
+from audit.scanner.pipeline import scan
+from audit.scanner.profile import load_profile, parse_profile
+from audit.scanner.source.memory import MemorySource
+from tests.audit.scanner.workspace_fixture import summarised
+
+MANIFEST = '[package]\nname = "mine"\n[features]\ndefault = ["cuda"]\ncuda = []\n'
+
+
+def _found(
+    source: str, *, words: str = "", base: str = "candle", **others: str
+) -> list[tuple[str, str, str]]:
+    files = {"Cargo.toml": MANIFEST, "src/lib.rs": source, **others}
+    profile = parse_profile(f'name = "mine"\nextends = "{base}"\n{words}', "mine.toml")
+    report = scan(
+        MemorySource({path: text.encode() for path, text in files.items()}), profile=profile, rules=RULES
+    )
+    names = {rule.id: rule.name for rule in RULES}
+    return [(names[one.rule_id], one.path, one.symbol.rpartition("::")[2]) for one in report.results]
+
+
+def _in(source: str, **options: str) -> list[str]:
+    return [rule for rule, _, _ in _found(source, **options) if rule != "missing-gpu-test"]
+
+
+def test_a_move_to_the_host_that_computes_there_is_a_host_body() -> None:
+    source = """
+    pub fn nonzero(x: &Tensor) -> Result<Tensor> {
+        x.to_device(&Device::Cpu)?.apply_op1(Nonzero)?.to_device(x.device())
+    }
+    """
+    assert _in(source) == ["reference-punt"]
+    assert _in(source.replace("&Device::Cpu", "&Device::Cuda(0)")) == []
+
+
+def test_a_move_to_the_host_alone_is_no_result() -> None:
+    source = """
+    pub fn gathered(x: &Tensor) -> Result<Tensor> {
+        let rows = x.to_device(&Device::Cpu)?;
+        Ok(rows)
+    }
+    """
+    assert _in(source) == []
+
+
+def test_integers_that_are_read_are_metadata_where_the_profile_says_so() -> None:
+    source = """
+    pub fn pick(x: &Tensor, mask: &Tensor) -> Result<Tensor> {
+        let values = mask.to_vec1::<f32>()?;
+        Tensor::from_vec(values.iter().map(|v| v + 1.0).collect(), x.shape(), x.device())
+    }
+    """
+    assert _in(source) == ["reference-punt"]
+    assert _in(source.replace("f32", "u32")) == []
+    assert _in(source.replace("values =", "values: Vec<u32> =").replace("::<f32>", "")) == []
+
+
+def test_host_code_that_says_so_leaves_the_answer_to_its_callers() -> None:
+    source = """
+    fn scale_cpu(x: &Tensor) -> Result<Tensor> {
+        let values = x.to_vec1::<f32>()?;
+        Tensor::from_vec(values.iter().map(|v| v + 1.0).collect(), x.shape(), x.device())
+    }
+    pub fn scale(x: &Tensor) -> Result<Tensor> {
+        scale_cpu(x)
+    }
+    """
+    assert [symbol for _, _, symbol in _found(source)] == ["scale"]
+
+
+def test_a_launch_through_a_module_of_foreign_functions_is_one() -> None:
+    source = """
+    pub fn topk(x: &Tensor) -> Result<Tensor> {
+        if x.device().is_cuda() {
+            unsafe { ffi::topk_f32(x.ptr()) };
+            return Ok(x.clone());
+        }
+        let values = x.to_vec1::<f32>()?;
+        Tensor::from_vec(values.iter().map(|v| v + 1.0).collect(), x.shape(), x.device())
+    }
+    """
+    # The host body serves the host alone: the device has left before.
+    assert _in(source) == []
+
+
+def test_a_macro_that_returns_an_error_refuses_device_data() -> None:
+    source = """
+    pub fn scale(x: &Tensor) -> Result<Tensor> {
+        if x.device().is_cuda() {
+            bail!("no kernel")
+        }
+        let values = x.to_vec1::<f32>()?;
+        Tensor::from_vec(values.iter().map(|v| v + 1.0).collect(), x.shape(), x.device())
+    }
+    """
+    assert "reference-punt" not in _in(source)
+
+
+def test_a_stub_counts_in_gpu_code_only() -> None:
+    stub = "pub fn pool(x: &Tensor) -> Tensor { todo!() }"
+    assert _in("mod cuda; mod cpu;", **{"src/cuda/mod.rs": stub}) == ["deferred-kernel"]
+    assert _in("mod cuda; mod cpu;", **{"src/cpu.rs": stub}) == []
+
+
+def test_a_stub_that_refuses_a_wrong_call_is_none() -> None:
+    for message, found in (("not yet supported", ["deferred-kernel"]), ("not a matrix", [])):
+        body = f'pub fn pool(x: &Tensor) -> Tensor {{ unimplemented!("{message}") }}'
+        assert _in("mod cuda;", **{"src/cuda/mod.rs": body}) == found
+
+
+def test_modules_of_tests_are_no_product_code() -> None:
+    source = """
+    pub fn read(x: &Tensor) -> Result<Tensor> {
+        let values = x.to_vec1::<f32>()?;
+        Tensor::from_vec(values.iter().map(|v| v + 1.0).collect(), x.shape(), x.device())
+    }
+    """
+    assert _in("pub mod runtime_tests;", **{"src/runtime_tests.rs": source}) == []
+    assert _in("pub mod contests;", **{"src/contests.rs": source}) == ["reference-punt"]
+
+
+def test_packages_of_examples_and_macros_are_no_product_code() -> None:
+    source = """
+    pub fn read(x: &Tensor) -> Result<Tensor> {
+        let values = x.to_vec1::<f32>()?;
+        Tensor::from_vec(values.iter().map(|v| v + 1.0).collect(), x.shape(), x.device())
+    }
+    """
+    for folder, rest, found in (
+        ("my-examples/one", "", 0),
+        ("derive", "[lib]\nproc-macro = true\n", 0),
+        ("one", "", 1),
+    ):
+        manifest = f'[package]\nname = "one"\n{rest}'
+        others = {f"{folder}/Cargo.toml": manifest, f"{folder}/src/lib.rs": source}
+        assert _in("", **others) == ["reference-punt"] * found
+
+
+def test_an_arm_for_another_operator_is_no_other_way() -> None:
+    source = """
+    pub fn eval(op: &str, x: &Tensor, y: &Tensor) -> Result<Tensor> {
+        match op {
+            "Add" => Ok(launch_add(x, y)?),
+            "Scale" => {
+                let values = y.to_vec1::<f32>()?;
+                Tensor::from_vec(values.iter().map(|v| v + 1.0).collect(), x.shape(), x.device())
+            }
+            _ => bail!("unknown"),
+        }
+    }
+    """
+    assert "silent-fallback" not in _in(source)
+
+
+def test_a_call_resolves_only_to_a_crate_that_the_caller_depends_on() -> None:
+    library = "pub fn draw<R>(rng: &mut R) -> f32 { rng.sample_one(0.5) }"
+    other = """
+    pub struct Sampler;
+    impl Sampler {
+        pub fn sample_one(&self, p: f32) -> Result<Tensor> { launch_sample(p) }
+    }
+    """
+    files = {"other/Cargo.toml": '[package]\nname = "other"\n', "other/src/lib.rs": other}
+    assert _launching(library, files, "") == {"sample_one"}
+    assert _launching(library, files, '[dependencies]\nother = { path = "other" }\n') == {
+        "draw",
+        "sample_one",
+    }
+
+
+def _launching(library: str, others: dict[str, str], rest: str) -> set[str]:
+    summaries = summarised({"Cargo.toml": MANIFEST + rest, "src/lib.rs": library, **others})
+    return {summaries.workspace.functions[index].name for index in summaries.launching}
+
+
+def test_what_tests_hand_over_or_call_by_name_counts_as_tested_where_the_profile_presumes_it() -> None:
+    kernel = "pub fn cuda_cast(x: &CudaStorage) -> Result<()> { launch_cast(x) }"
+    untested = [("missing-gpu-test", "src/cuda.rs", "cuda_cast")]
+    assert _found("mod cuda;", **{"src/cuda.rs": kernel}) == untested
+    assert _found("mod cuda; pub fn op() -> Op { Op::new(cuda::cuda_cast) }", **{"src/cuda.rs": kernel}) == []
+    test = "test_device!(cast, cast_cpu, cast_gpu); fn cast(d: &Device) { cuda_cast(d) }"
+    assert _found("mod cuda;", **{"src/cuda.rs": kernel, "tests/cast.rs": test}) == []
+    presumed = load_profile("ferrotorch").tests.presumed_patterns
+    assert presumed == ()
