@@ -120,7 +120,7 @@ class AutogradWords:
     optimizer_traits: tuple[str, ...]
     function_patterns: tuple[str, ...] = ()
     # Where optimizers stand, and what their steps are called.
-    optimizer_paths: tuple[str, ...] = ()
+    optimizer_path_patterns: tuple[str, ...] = ()
     step_patterns: tuple[str, ...] = ()
 
 

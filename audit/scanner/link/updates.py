@@ -15,7 +15,7 @@ class Updates:
         implementors = summaries.workspace.implementors
         self._traits = frozenset(words.optimizer_traits)
         self._types = frozenset(one for trait in self._traits for one in implementors.get(trait, ()))
-        self._path = any_pattern(words.optimizer_paths)
+        self._path = any_pattern(words.optimizer_path_patterns)
         self._step = any_pattern(words.step_patterns)
         self._in_place = frozenset(summaries.profile.transfer.in_place_uploads)
         self._writing = summaries.profile.uploads | frozenset(summaries.profile.transfer.host_constructors)

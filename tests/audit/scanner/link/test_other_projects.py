@@ -114,7 +114,7 @@ def test_a_stub_that_refuses_a_wrong_call_is_none() -> None:
 
 def test_modules_of_tests_are_no_product_code() -> None:
     source = """
-    pub fn read(x: &Tensor) -> Result<Tensor> {
+    pub fn scale(x: &Tensor) -> Result<Tensor> {
         let values = x.to_vec1::<f32>()?;
         Tensor::from_vec(values.iter().map(|v| v + 1.0).collect(), x.shape(), x.device())
     }
@@ -125,7 +125,7 @@ def test_modules_of_tests_are_no_product_code() -> None:
 
 def test_packages_of_examples_and_macros_are_no_product_code() -> None:
     source = """
-    pub fn read(x: &Tensor) -> Result<Tensor> {
+    pub fn scale(x: &Tensor) -> Result<Tensor> {
         let values = x.to_vec1::<f32>()?;
         Tensor::from_vec(values.iter().map(|v| v + 1.0).collect(), x.shape(), x.device())
     }
