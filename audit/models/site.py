@@ -21,6 +21,10 @@ LEVEL_RANKS = {Level.ERROR: 0, Level.WARNING: 1, Level.NOTE: 2, Level.NONE: 3}
 MATCH_PASS_LABELS = {
     MatchPass.FINGERPRINT.value: "Same fingerprint",
     MatchPass.SAME_ITEM.value: "Same rule and item, edited",
+    MatchPass.NEAREST.value: "Same rule and item, the nearest of several",
+    MatchPass.RESPELLED.value: "Same item, spelled anew",
+    MatchPass.MOVED.value: "Same item in a renamed or moved file",
+    MatchPass.SAME_BODY.value: "Same code under another name",
     MatchPass.NEW.value: "Not seen before",
 }
 
@@ -69,6 +73,7 @@ class SiteState(models.Model):
     is_open = models.BooleanField()
     baseline_state = models.CharField(max_length=10)
     outcome = models.CharField(max_length=20, blank=True)
+    outcome_evidence = models.JSONField(default=dict, blank=True)
     rule_id = models.CharField(max_length=10, db_collation="C")
     level = models.CharField(max_length=10)
     level_rank = models.GeneratedField(

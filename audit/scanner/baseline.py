@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from difflib import SequenceMatcher
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from audit.scanner.errors import ScanError
+from audit.scanner.matching import KnownSite, Match, MatchPass, match_results
 from audit.scanner.output.sarif_result import path_from_uri, result_from_sarif
 from audit.scanner.report import (
     BaselineState,
@@ -25,9 +24,6 @@ from audit.scanner.report import (
 from audit.scanner.suppression import is_suppressed
 
 TOOL_NAME = "ferroaudit"
-_STRICT_KEYS = "site/"
-_SIMILAR = 0.75
-_TELLING_WORDS = 12
 _CLOSING = frozenset({FileStatus.SCANNED, FileStatus.UNCHANGED})
 
 
@@ -107,7 +103,6 @@ def earlier_results(baseline: Baseline) -> list[EarlierResult]:
             symbol=result.symbol,
             path=result.path,
             form=result.form,
-            code=result.snippet,
             partial_fingerprints=result.partial_fingerprints,
         )
         for index, result in enumerate(baseline.results)
@@ -122,15 +117,14 @@ def compare(report: ScanReport, baseline: Baseline) -> Comparison:
     of the absent ones is in the report, if the scan was asked for it.
     """
     _require_same_tree(report, baseline)
-    matcher = _Matcher(report.results, baseline.results)
-    earlier = matcher.run()
-    results = tuple(
-        ComparedResult(result, _state(result, earlier.get(index)), earlier.get(index))
-        for index, result in enumerate(report.results)
-    )
+    matches = match_results(_known(baseline), report.results, lambda keys: _codes(baseline, keys))
+    results = tuple(_compared(report.results[match.result], match, baseline.results) for match in matches)
+    found_again = {match.site_id for match in matches}
     why_unseen = _WhyUnseen(report)
     absent, unseen = [], []
-    for index, result in matcher.left_over():
+    for index, result in enumerate(baseline.results):
+        if index in found_again:
+            continue
         reason = why_unseen(result)
         if reason:
             unseen.append(UnseenResult(result, reason))
@@ -162,91 +156,38 @@ def _require_same_tree(report: ScanReport, baseline: Baseline) -> None:
         )
 
 
-def _state(result: Result, earlier: Result | None) -> BaselineState:
+def _known(baseline: Baseline) -> list[KnownSite]:
+    """Return the results of a baseline as sites, by their places in it."""
+    return [
+        KnownSite(
+            site_id=index,
+            rule_id=result.rule_id,
+            symbol=result.symbol,
+            path=result.path,
+            partial_fingerprints=result.partial_fingerprints,
+            may_have_changed=True,
+            start_line=result.region.start_line,
+        )
+        for index, result in enumerate(baseline.results)
+    ]
+
+
+def _codes(baseline: Baseline, keys: Iterable[int]) -> dict[int, str]:
+    return {key: baseline.results[key].snippet for key in keys}
+
+
+def _compared(result: Result, match: Match, known: Sequence[Result]) -> ComparedResult:
     """Tell how a result stands. Lines may move without a change that anybody needs to see."""
-    if earlier is None:
-        return BaselineState.NEW
-    same = _shares_fingerprint(result, earlier) and _standing(result) == _standing(earlier)
-    return BaselineState.UNCHANGED if same else BaselineState.UPDATED
+    if match.site_id is None:
+        return ComparedResult(result, BaselineState.NEW)
+    earlier = known[match.site_id]
+    is_same = match.match_pass is MatchPass.FINGERPRINT and _standing(result) == _standing(earlier)
+    state = BaselineState.UNCHANGED if is_same else BaselineState.UPDATED
+    return ComparedResult(result, state, earlier)
 
 
 def _standing(result: Result) -> tuple[object, ...]:
     return result.path, result.level, is_suppressed(result)
-
-
-def _shares_fingerprint(one: Result, other: Result) -> bool:
-    return not _strict_fingerprints(one).isdisjoint(_strict_fingerprints(other))
-
-
-def _strict_fingerprints(result: Result) -> set[tuple[str, str]]:
-    """Return the fingerprints that hold the anchor, of every version; looser ones say that it was edited."""
-    return {item for item in result.partial_fingerprints.items() if item[0].startswith(_STRICT_KEYS)}
-
-
-@dataclass(slots=True)
-class _Matcher:
-    """Pairs results by ever looser keys. What has found its partner takes no further part."""
-
-    now: tuple[Result, ...]
-    then: tuple[Result, ...]
-    _pairs: dict[int, int] = field(default_factory=dict)
-    _taken: set[int] = field(default_factory=set)
-
-    def run(self) -> dict[int, Result]:
-        """Return the earlier result for the index of each result that has one."""
-        self._pass(lambda result: [("fingerprint", *key) for key in _strict_fingerprints(result)])
-        self._pass(lambda result: [("item", result.path, result.symbol)])
-        self._pass(lambda result: [("symbol", result.symbol)] if result.symbol else [])
-        self._pass(lambda result: [("moved", result.symbol.rpartition("::")[2], _text(result))])
-        self._pass(lambda result: [("body", _text(result))] if _is_telling(result) else [])
-        self._pass(lambda result: [("file", result.path)] if _is_telling(result) else [], at_least=_SIMILAR)
-        return {index: self.then[other] for index, other in self._pairs.items()}
-
-    def left_over(self) -> Iterable[tuple[int, Result]]:
-        """Yield the earlier results without a partner, with their places in the baseline."""
-        return ((index, result) for index, result in enumerate(self.then) if index not in self._taken)
-
-    def _pass(self, keys_of: Callable[[Result], Iterable[tuple[object, ...]]], at_least: float = 0.0) -> None:
-        """Pair what is alike in a key; among several, the most similar and then the nearest."""
-        candidates: dict[tuple[object, ...], list[int]] = defaultdict(list)
-        for index, result in enumerate(self.then):
-            if index not in self._taken:
-                for key in keys_of(result):
-                    candidates[result.rule_id, *key].append(index)
-        scored = []
-        for index, result in enumerate(self.now):
-            if index in self._pairs:
-                continue
-            others = {
-                other for key in keys_of(result) for other in candidates.get((result.rule_id, *key), ())
-            }
-            for other in others:
-                similarity = (
-                    _similarity(result, self.then[other], at_least) if len(others) > 1 or at_least else 1.0
-                )
-                if similarity >= at_least:
-                    distance = abs(result.region.start_line - self.then[other].region.start_line)
-                    scored.append((-similarity, distance, index, other))
-        for _, _, index, other in sorted(scored):
-            if index not in self._pairs and other not in self._taken:
-                self._pairs[index] = other
-                self._taken.add(other)
-
-
-def _text(result: Result) -> str:
-    return " ".join(result.snippet.split())
-
-
-def _is_telling(result: Result) -> bool:
-    """Tell whether the code is long enough to be known again by itself: `Err(_) => host(x)` is not."""
-    return len(result.snippet.split()) >= _TELLING_WORDS
-
-
-def _similarity(one: Result, other: Result, at_least: float) -> float:
-    if _text(one) == _text(other):
-        return 1.0
-    matcher = SequenceMatcher(None, one.snippet.split(), other.snippet.split(), autojunk=False)
-    return matcher.ratio() if matcher.quick_ratio() >= at_least else 0.0
 
 
 class _WhyUnseen:

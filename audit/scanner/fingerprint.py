@@ -22,10 +22,17 @@ class Identity(NamedTuple):
     cfg: str
     guard: str
     anchor: str
+    body: str = ""
 
 
 SITE_KEYS = "site/"
 """The fingerprints that tell one place from all others; several versions may stand side by side."""
+
+ANCHOR_KEY = "anchor/v1"
+"""The same for equal places of one item: which of them is gone is told by where the others stand."""
+
+BODY_KEY = "body/v1"
+"""The same for equal functions under whatever name, in whatever module or crate."""
 
 
 def strict_fingerprints(fingerprints: Mapping[str, str]) -> set[tuple[str, str]]:
@@ -41,20 +48,23 @@ def tokens(text: str) -> str:
 def fingerprints(identities: Sequence[Identity]) -> list[Mapping[str, str]]:
     """Return the versioned fingerprints of results in the order given; equals are told apart by their order.
 
-    `site/v1` is the strict one; `item/v1` leaves out guard and anchor, so that an edited site is still found.
+    `site/v1` is the strict one; `item/v1` leaves out guard and anchor, so that an edited site is still found;
+    `anchor/v1` leaves out the order, and `body/v1` the name of the item.
     """
     strict: Counter[Identity] = Counter()
     loose: Counter[tuple[str, str, str]] = Counter()
     found: list[Mapping[str, str]] = []
     for identity in identities:
-        normal = identity._replace(guard=tokens(identity.guard), anchor=tokens(identity.anchor))
+        normal = identity._replace(guard=tokens(identity.guard), anchor=tokens(identity.anchor), body="")
         item = (identity.rule_id, identity.crate, identity.item)
-        found.append(
-            {
-                "site/v1": _digest((*normal, str(strict[normal]))),
-                "item/v1": _digest((*item, str(loose[item]))),
-            }
-        )
+        one = {
+            "site/v1": _digest((*normal[:-1], str(strict[normal]))),
+            "item/v1": _digest((*item, str(loose[item]))),
+            ANCHOR_KEY: _digest(normal[:-1]),
+        }
+        if identity.body:
+            one[BODY_KEY] = _digest((identity.rule_id, normal.guard, normal.anchor, identity.body))
+        found.append(one)
         strict[normal] += 1
         loose[item] += 1
     return found

@@ -223,7 +223,8 @@ def judge(judgement: Judgement, rules: Sequence[Rule]) -> tuple[tuple[Result, ..
         _with_rejected_kernels(judgement, rules, _one_per_cause(found)),
         key=lambda pair: (pair[1].unit.path, pair[1].start, pair[1].end, pair[0].id),
     )
-    prints = fingerprints([_identity(rule, candidate) for rule, candidate in ordered])
+    bodies: dict[int, str] = {}
+    prints = fingerprints([_identity(rule, candidate, bodies) for rule, candidate in ordered])
     results = [
         _result(rule, candidate, partial) for (rule, candidate), partial in zip(ordered, prints, strict=True)
     ]
@@ -279,7 +280,7 @@ def _with_rejected_kernels(
         )
 
 
-def _identity(rule: Rule, candidate: Candidate) -> Identity:
+def _identity(rule: Rule, candidate: Candidate, bodies: dict[int, str]) -> Identity:
     package = candidate.unit.package
     cfg = ""
     if candidate.function is not None:
@@ -291,7 +292,18 @@ def _identity(rule: Rule, candidate: Candidate) -> Identity:
         cfg,
         candidate.guard,
         candidate.unit.text(candidate.start, candidate.end),
+        "" if candidate.function is None else _body(candidate.function, bodies),
     )
+
+
+def _body(function: Fn, bodies: dict[int, str]) -> str:
+    """Return a function without its name and without white space: its own name in its body is no telling."""
+    known = bodies.get(function.index)
+    if known is None:
+        facts = function.facts
+        end_of_name = facts.name_start + len(facts.name.encode())
+        known = bodies[function.index] = "".join(function.text(end_of_name, facts.body_end).split())
+    return known
 
 
 def _result(rule: Rule, candidate: Candidate, partial: Mapping[str, str]) -> Result:

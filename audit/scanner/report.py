@@ -123,8 +123,7 @@ class Result:
 class EarlierResult:
     """A result of an earlier scan, as far as it takes to say what became of it.
 
-    `key` is the asker's own name for it: the answer comes back under it. `code` is the text that the result
-    pointed at.
+    `key` is the asker's own name for it: the answer comes back under it.
     """
 
     key: int
@@ -132,8 +131,7 @@ class EarlierResult:
     symbol: str
     path: str
     form: str
-    code: str = ""
-    partial_fingerprints: Mapping[str, str] = field(default_factory=dict)
+    partial_fingerprints: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)

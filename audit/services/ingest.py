@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import connection, transaction
@@ -28,7 +28,14 @@ from audit.services import git_repository
 from audit.services.copying import as_json, ids_reserve, rows_copy
 from audit.services.coverage import Coverage
 from audit.services.leases import lease_finish
-from audit.services.site_states import FoundState, KnownState, states_close, states_known, states_write
+from audit.services.site_states import (
+    FoundState,
+    KnownState,
+    states_close,
+    states_known,
+    states_write,
+    step_json,
+)
 
 _LOCK_CLASS = 7201
 
@@ -61,12 +68,12 @@ def scan_report_ingest(
         coverage = Coverage.of(report)
         states = states_known(branch=branch) if branch else {}
         sites = _known_sites(scan_run, branch, states, coverage)
-        matches = match_results([site for site, _ in sites.values()], report.results)
+        matches = match_results([site for site, _ in sites.values()], report.results, _codes)
         found = _store_results(scan_run, report, sites, states if branch else None, matches)
         _store_manifests(scan_run, report)
         summary = IngestSummary(scan_run, None)
         if branch:
-            summary = _apply(scan_run, branch, found, states, coverage)
+            summary = _apply(scan_run, branch, found, states, coverage, report.outcomes)
         _close(scan_run, lease_id, report, found, summary)
         after_ingest(summary)
     return summary
@@ -113,9 +120,16 @@ def _known_sites(
         state = states.get(site_id)
         is_candidate = state is None or state.is_open
         may_have_changed = is_candidate and coverage.could_see(rule_id=rule_id, path=path)
-        site = KnownSite(site_id, rule_id, symbol, path, fingerprints, may_have_changed)
+        line = state.start_line if state is not None and state.path == path else 0
+        site = KnownSite(site_id, rule_id, symbol, path, fingerprints, may_have_changed, line)
         known[site_id] = (site, commit_id)
     return known
+
+
+def _codes(site_ids: Collection[int]) -> dict[int, str]:
+    """Return the code that sites were last seen in."""
+    rows = Result.objects.filter(site_id__in=site_ids).order_by("site_id", "-id").distinct("site_id")
+    return dict(rows.values_list("site_id", "snippet"))
 
 
 def _store_results(
@@ -218,13 +232,15 @@ def _update_sites(
         seen_again.append(match.site_id)
         known, result = sites[match.site_id][0], state.result
         form = {
+            "rule_id": result.rule_id,
             "symbol": result.symbol,
             "path": result.path,
             "partial_fingerprints": dict(result.partial_fingerprints),
         }
-        if (known.symbol, known.path, known.partial_fingerprints) != tuple(form.values()):
+        if (known.rule_id, known.symbol, known.path, known.partial_fingerprints) != tuple(form.values()):
             changed.append(FallbackSite(pk=match.site_id, **form))
-    FallbackSite.objects.bulk_update(changed, ["symbol", "path", "partial_fingerprints"], batch_size=2000)
+    columns = ["rule_id", "symbol", "path", "partial_fingerprints"]
+    FallbackSite.objects.bulk_update(changed, columns, batch_size=2000)
     FallbackSite.objects.filter(pk__in=seen_again).update(last_seen_commit=scan_run.commit_id)
 
 
@@ -283,28 +299,11 @@ def _result_rows(scan_run: ScanRun, found: Sequence[FoundState]) -> Iterator[tup
             result.crate,
             result.form,
             as_json(dict(result.partial_fingerprints)),
-            as_json([_evidence_json(step) for step in result.evidence]),
+            as_json([step_json(step) for step in result.evidence]),
             result.snippet,
             as_json([dataclasses.asdict(suppression) for suppression in result.suppressions]),
             as_json(dict(result.properties)),
         )
-
-
-def _evidence_json(step: scanner.EvidenceStep) -> dict[str, object]:
-    # Written out: `dataclasses.asdict` copies deeply, which is half of the time of storing a large scan.
-    region = step.region
-    return {
-        "role": step.role,
-        "path": step.path,
-        "symbol": step.symbol,
-        "message": step.message,
-        "region": {
-            "start_line": region.start_line,
-            "start_column": region.start_column,
-            "end_line": region.end_line,
-            "end_column": region.end_column,
-        },
-    }
 
 
 def _store_manifests(scan_run: ScanRun, report: ScanReport) -> None:
@@ -351,6 +350,7 @@ def _apply(
     found: Sequence[FoundState],
     states: Mapping[int, KnownState],
     coverage: Coverage,
+    outcomes: Mapping[int, scanner.SiteOutcome],
 ) -> IngestSummary:
     seen = {state.site_id for state in found}
     absent = tuple(
@@ -365,7 +365,7 @@ def _apply(
         state.site_id for state in found if state.site_id in states and not states[state.site_id].is_open
     )
     states_write(branch=branch, scan_run=scan_run, found=found)
-    states_close(branch=branch, scan_run=scan_run, site_ids=absent)
+    states_close(branch=branch, scan_run=scan_run, site_ids=absent, outcomes=outcomes)
     Branch.objects.filter(pk=branch.pk).update(last_scan=scan_run)
     return IngestSummary(scan_run, branch, new, reopened, absent)
 

@@ -24,6 +24,7 @@ from audit.scanner.source.base import Content, Source
 from audit.scanner.source.opening import open_source
 from audit.services.capabilities import Capabilities, capabilities_derive
 from audit.services.git_repository import git_dir_of
+from audit.services.site_states import states_asked
 
 SNAPSHOT = "snapshot:"
 
@@ -55,7 +56,7 @@ class Scanned:
 
 
 def commit_scan(*, scan_run: ScanRun, progress: Callable[[Progress], None]) -> Scanned:
-    """Scan the commit of a scan's row."""
+    """Scan the commit of a scan's row, and ask what became of the sites that are open on its branch."""
     source = _source(scan_run.repository, scan_run.commit)
     chosen = _chosen(scan_run.repository, source)
     derived: list[Capabilities] = []
@@ -72,6 +73,7 @@ def commit_scan(*, scan_run: ScanRun, progress: Callable[[Progress], None]) -> S
         assembler=_assembler(),
         progress=progress,
         observe=observe,
+        earlier=states_asked(branch=scan_run.branch) if scan_run.branch else (),
     )
     return Scanned(replace(report, profile_reason=chosen.reason), derived[0])
 

@@ -99,8 +99,14 @@ def test_the_same_short_code_in_another_function_is_new() -> None:
     assert [gone.result for gone in comparison.absent] == [then]
 
 
-def test_another_rule_at_the_same_place_is_new() -> None:
-    assert states([make_result(rule_id="FT008")], [make_result()]) == ["new"]
+def test_another_cause_at_the_same_place_is_new() -> None:
+    assert states([make_result(rule_id="FT012")], [make_result()]) == ["new"]
+
+
+def test_a_fallback_that_another_rule_of_its_family_sees_now_is_updated() -> None:
+    comparison = compare(make_report(make_result(rule_id="FT008")), baseline_of(make_result()))
+    assert [compared.state for compared in comparison.results] == [BaselineState.UPDATED]
+    assert comparison.absent == ()
 
 
 def test_results_are_matched_one_to_one_and_the_nearest_first() -> None:

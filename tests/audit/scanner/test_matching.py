@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.scanner.matching import KnownSite, MatchPass, match_results
+from audit.scanner.matching import FAMILIES, KnownSite, MatchPass, match_results
 from audit.scanner.report import Level, Region, Result
 
 _small = st.sampled_from(["a", "b", "c"])
@@ -16,7 +17,7 @@ _small = st.sampled_from(["a", "b", "c"])
 @st.composite
 def results(draw: st.DrawFn) -> Result:
     return Result(
-        rule_id=draw(st.sampled_from(["FT001", "FT002"])),
+        rule_id=draw(st.sampled_from(["FT001", "FT002", "FT012"])),
         level=Level.ERROR,
         message="",
         path=draw(_small),
@@ -56,13 +57,74 @@ def test_each_result_gets_one_answer_and_no_site_two_results(
 
 
 @given(known_sites(), st.lists(results(), max_size=8))
-def test_a_site_is_only_recognised_in_a_result_of_its_rule(
+def test_a_site_is_only_recognised_in_a_result_of_its_rule_or_family(
     known: list[KnownSite], found: list[Result]
 ) -> None:
     rules = {site.site_id: site.rule_id for site in known}
     for match in match_results(known, found):
         if match.site_id is not None:
-            assert rules[match.site_id] == found[match.result].rule_id
+            pair = {rules[match.site_id], found[match.result].rule_id}
+            assert len(pair) == 1 or any(pair <= family for family in FAMILIES)
+
+
+def test_a_fallback_that_is_spelled_anew_is_the_same_site() -> None:
+    [known, found] = (place("FT005", "erf", 3), place("FT011", "erf", 40))
+    [match] = match_results([known_as(1, known)], [found])
+    assert (match.site_id, match.match_pass) == (1, MatchPass.RESPELLED)
+
+
+def test_another_cause_in_the_same_item_is_another_site() -> None:
+    [match] = match_results([known_as(1, place("FT005", "erf", 3))], [place("FT012", "erf", 3)])
+    assert match.site_id is None
+
+
+def test_what_the_scan_could_not_look_at_is_not_the_earlier_form_of_anything() -> None:
+    unseen = replace(known_as(1, place("FT005", "erf", 3)), may_have_changed=False)
+    [match] = match_results([unseen], [place("FT005", "erf", 3, anchor="other")])
+    assert match.match_pass is MatchPass.NEW
+
+
+def test_of_two_equal_places_the_one_that_stands_is_kept() -> None:
+    twins = [place("FT001", "f", 10), place("FT001", "f", 30, order=1)]
+    above = place("FT001", "e", 5, anchor="above")
+    known = [known_as(number, one) for number, one in enumerate((above, *twins), 1)]
+    moved = place("FT001", "e", 7, anchor="above")
+    [_, match] = match_results(known, [moved, place("FT001", "f", 28)])
+    assert (match.site_id, match.match_pass) == (3, MatchPass.FINGERPRINT)
+
+
+def test_several_edited_places_of_one_item_are_paired_by_nearness_and_said_to_be_guesses() -> None:
+    known = [known_as(number, place("FT001", "f", line, f"a{line}")) for number, line in ((1, 10), (2, 50))]
+    matches = match_results(known, [place("FT001", "f", 52, "x"), place("FT001", "f", 12, "y")])
+    assert [match.site_id for match in matches] == [2, 1]
+    assert {match.match_pass for match in matches} == {MatchPass.NEAREST}
+    assert all(match.confidence < 0.9 for match in matches)
+
+
+def test_the_head_of_a_function_says_nothing_of_its_body() -> None:
+    head = "fn backward(&self, grad_output: &Tensor<T>) -> FerrotorchResult<Vec<Option<Tensor<T>>>> {"
+    then, now = place("FT009", "A::backward", 3, head), place("FT009", "B::backward", 3, head)
+    [match] = match_results([known_as(1, then)], [now], lambda wanted: {1: head})
+    assert match.site_id is None
+
+
+def place(rule_id: str, symbol: str, line: int, anchor: str = "anchor", order: int = 0) -> Result:
+    """Return a result whose fingerprints are made of rule, symbol, anchor and order."""
+    keys = {"site/v1": f"{rule_id} {symbol} {anchor} {order}", "anchor/v1": f"{rule_id} {symbol} {anchor}"}
+    region = Region(line, 1, line, 9)
+    return Result(rule_id, Level.ERROR, "", "a.rs", region, symbol, "", "", keys, (), anchor)
+
+
+def known_as(site_id: int, result: Result) -> KnownSite:
+    return KnownSite(
+        site_id,
+        result.rule_id,
+        result.symbol,
+        result.path,
+        result.partial_fingerprints,
+        may_have_changed=True,
+        start_line=result.region.start_line,
+    )
 
 
 @given(known_sites(), st.lists(results(), max_size=8), st.randoms())

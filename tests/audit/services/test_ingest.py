@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 
 import pytest
 from django.db import ProgrammingError, transaction
 
 from audit.errors import LeaseLostError
 from audit.models import FallbackSite, Lineage, Repository, Result, ScanRun, SiteState
-from audit.scanner.report import FileStatus, ManifestEntry, RuleRun, RuleStatus
+from audit.scanner.report import (
+    EvidenceStep,
+    FileStatus,
+    ManifestEntry,
+    Outcome,
+    Region,
+    RuleRun,
+    RuleStatus,
+    SiteOutcome,
+)
 from audit.services.ingest import scan_report_ingest
 from audit.services.leases import lease_claim
 from tests.factories import ingest, make_report, make_repository, make_result, make_scan_run
@@ -59,11 +69,71 @@ def test_an_edited_place_in_the_same_item_is_the_same_updated_site(repository: R
     assert list(Lineage.objects.order_by("id").values_list("match_pass", flat=True)) == ["new", "same-item"]
 
 
-def test_two_edited_places_in_one_item_are_not_guessed(repository: Repository) -> None:
+def test_two_edited_places_in_one_item_are_kept_and_said_to_be_guesses(repository: Repository) -> None:
     ingest(repository, make_report([make_result(RELU, form="a"), make_result(RELU, form="b", line=20)]))
-    ingest(repository, make_report([make_result(RELU, form="c"), make_result(RELU, form="d", line=20)]))
-    assert FallbackSite.objects.count() == 4
-    assert SiteState.objects.filter(is_open=True).count() == 2
+    edited = [
+        make_result(RELU, form="c", snippet="let y = read(x)"),
+        make_result(RELU, form="d", line=20, snippet="let z = copy(x)"),
+    ]
+    summary = ingest(repository, make_report(edited))
+    assert summary.new_sites == summary.absent_sites == ()
+    guesses = Lineage.objects.filter(scan_run=summary.scan_run)
+    assert set(guesses.values_list("match_pass", "confidence")) == {("nearest", 0.6)}
+
+
+def test_a_fallback_that_is_spelled_anew_is_the_same_open_site(repository: Repository) -> None:
+    ingest(repository, make_report([make_result(RELU)]))
+    summary = ingest(repository, make_report([make_result(RELU, rule_id="FT008")]))
+    assert summary.new_sites == summary.absent_sites == ()
+    site, state = FallbackSite.objects.get(), SiteState.objects.get()
+    assert (site.rule_id, state.rule_id, state.baseline_state) == ("FT008", "FT008", "updated")
+
+
+def test_a_site_in_a_renamed_file_is_the_same_site(repository: Repository) -> None:
+    ingest(repository, make_report([make_result(RELU)]))
+    renamed = make_result("minitorch_gpu::kernels::relu")
+    summary = ingest(repository, make_report([renamed], files=["src/other.rs"]))
+    assert summary.new_sites == summary.absent_sites == ()
+    assert FallbackSite.objects.get().path == renamed.path
+
+
+def outcome_of(symbol: str) -> dict[int, SiteOutcome]:
+    """Say of a site that it returns an error now, with one step."""
+    site = FallbackSite.objects.get(symbol=symbol)
+    step = EvidenceStep("effect", site.path, Region(7, 5, 7, 30), symbol, "the error is returned here")
+    return {site.pk: SiteOutcome(Outcome.STRUCTURED_ERROR, "returns an error", (step,), {"note": "x"})}
+
+
+def test_a_closed_site_has_commit_outcome_and_evidence(repository: Repository) -> None:
+    path = make_result(RELU).path
+    ingest(repository, make_report([make_result(RELU), make_result(GELU, line=40)]))
+    report = replace(make_report([make_result(RELU)], files=[path]), outcomes=outcome_of(GELU))
+    summary = ingest(repository, report)
+    closed = SiteState.objects.get(is_open=False)
+    assert closed.closed_scan is not None
+    assert closed.closed_scan.commit == summary.scan_run.commit
+    assert closed.outcome == "structured-error"
+    assert closed.outcome_evidence["text"] == "returns an error"
+    assert closed.outcome_evidence["steps"][0]["region"]["start_line"] == 7
+    assert closed.outcome_evidence["properties"] == {"note": "x"}
+
+
+def test_an_outcome_of_a_site_that_was_found_again_is_not_kept(repository: Repository) -> None:
+    ingest(repository, make_report([make_result(RELU)]))
+    edited = make_report([make_result(RELU, form="if-let")])
+    ingest(repository, replace(edited, outcomes=outcome_of(RELU)))
+    state = SiteState.objects.get()
+    assert (state.is_open, state.outcome, state.outcome_evidence) == (True, "", {})
+
+
+def test_a_site_that_comes_back_has_no_outcome(repository: Repository) -> None:
+    path = make_result(RELU).path
+    ingest(repository, make_report([make_result(RELU)]))
+    ingest(repository, replace(make_report([], files=[path]), outcomes=outcome_of(RELU)))
+    assert SiteState.objects.get().outcome == "structured-error"
+    ingest(repository, make_report([make_result(RELU)]))
+    state = SiteState.objects.get()
+    assert (state.is_open, state.outcome, state.outcome_evidence) == (True, "", {})
 
 
 def test_a_site_that_is_gone_from_a_scanned_file_is_closed(repository: Repository) -> None:

@@ -115,6 +115,18 @@ def test_a_git_repository_is_scanned_from_asking_to_sites(tree: Path) -> None:
     assert scan_run.rules.get(rule_id="FT001").status == "ran"
 
 
+def test_a_migrated_site_is_closed_with_what_became_of_it(tree: Path) -> None:
+    repository = repository_add(location=str(tree), actor=None)
+    assert execute(ask(repository))
+    start, end = FALLBACK.index("Err(_)"), FALLBACK.index("    };")
+    migrated = FALLBACK[:start] + "Err(_) => return Err(GpuError::Unsupported),\n" + FALLBACK[end:]
+    commit_files(tree, {"minitorch-gpu/src/lib.rs": migrated})
+    assert execute(ask(repository))
+    closed = SiteState.objects.get(rule_id="FT001")
+    assert (closed.is_open, closed.outcome) == (False, "structured-error")
+    assert [step["role"] for step in closed.outcome_evidence["steps"]] == ["anchor", "effect"]
+
+
 def test_a_plain_folder_is_scanned_and_known_by_its_content(tree: Path) -> None:
     repository = repository_add(location=str(tree / "minitorch-gpu"), actor=None)
     first = ask(repository)

@@ -69,7 +69,6 @@ def became(path: str, before: str, after: str, rule_id: str) -> SiteOutcome | No
         result.symbol,
         result.path,
         result.form,
-        result.snippet,
         result.partial_fingerprints,
     )
     return _scan(path, after, [asked]).outcomes.get(7)
