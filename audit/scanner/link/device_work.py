@@ -144,7 +144,7 @@ class DeviceWork:
             return carried
         word = re.compile(r"(?!)" if root[1] == "self" else rf"(?<![\w.]){re.escape(root[1])}\b")
         names = self._summaries.profile.launch.compile_calls
-        value = self._summaries.flow(function).value_of(root[1])
+        value = self._summaries.flow(function).source_of(root[1], read.call.region)
         around = frozenset(function.ancestors(read.call.region))
         for call in self.launches(function):
             text = function.text(call.start, call.end)

@@ -222,6 +222,21 @@ class Flow:
         """Return the text of the value that a local is bound to, empty when it is not told."""
         return self._values.get(name, "")
 
+    def source_of(self, name: str, region: int) -> str:
+        """Return what a name is bound to where control is in a region: by a let, an arm or an if-let."""
+        if name in self._values or not name.isidentifier():
+            return self.value_of(name)
+        word = re.compile(rf"\b{name}\b")
+        for index in self.function.ancestors(region):
+            inside = self._regions[index]
+            subject = self.function.text(inside.condition_start, inside.condition_end)
+            pattern = self.function.text(inside.pattern_start, inside.pattern_end)
+            if inside.kind == RegionKind.THEN and subject.startswith("let "):
+                pattern, _, subject = subject[4:].partition("=")
+            if inside.kind in (RegionKind.THEN, RegionKind.ARM) and word.search(pattern):
+                return subject
+        return ""
+
     @cached_property
     def _values(self) -> dict[str, str]:
         text = self.function.text

@@ -218,7 +218,7 @@ class Reads:
             return None
         pardon = self._pardons.pardon(function, call)
         if pardon in _OPERANDS_PARDONS and (
-            self._comes_from_gpu_code(function, operand) or self._is_idle_gpu_operator(function)
+            self._comes_from_gpu_code(function, call, operand) or self._is_idle_gpu_operator(function)
         ):
             pardon = ""
         return Read(call, operand, None, pardon)
@@ -231,9 +231,9 @@ class Reads:
             and self._graph.operands.names_device_type(function.facts.return_type)
         )
 
-    def _comes_from_gpu_code(self, function: Fn, operand: str) -> bool:
+    def _comes_from_gpu_code(self, function: Fn, read: Call, operand: str) -> bool:
         """Say whether an operand is what GPU code yielded: that operands are refused says nothing of it."""
-        value = self._graph.flow(function).value_of(_root(operand))
+        value = self._graph.flow(function).source_of(_root(operand), read.region)
         if not value:
             return False
         called = [call for call in function.facts.calls if function.text(call.start, call.end) in value]
@@ -272,7 +272,7 @@ class Reads:
         if fields is None or self._graph.operands.names_device_type(type_):
             return False
         arguments = self._graph.resolver.arguments(function, call)
-        if any(self._comes_from_gpu_code(function, one) for one in arguments):
+        if any(self._comes_from_gpu_code(function, call, one) for one in arguments):
             return False
         callees = self._graph.resolver.resolve(function, call)
         return any(one.self_type == type_ and not one.trait for one in callees) and not any(
