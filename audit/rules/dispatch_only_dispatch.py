@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
-from audit.scanner.judge import Candidate, Judgement
+from audit.scanner.judge import Candidate, Judgement, stand_in_candidate
 from audit.scanner.link.entries import Trigger
 from audit.scanner.report import Level
 
@@ -84,3 +84,6 @@ class DispatchOnlyDispatch(Rule):
                 yield judgement.host_path_candidate(path, "trait-default-to-host")
             elif path.trigger is Trigger.DEVICE and path.launch is None and not path.launches_beside:
                 yield judgement.host_path_candidate(path, "device-branch-to-host")
+        for function in judgement.product_functions:
+            for stand_in in judgement.paths.stand_ins.for_targets(function):
+                yield stand_in_candidate(stand_in)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
-from audit.scanner.judge import Candidate, Judgement, Step
+from audit.scanner.judge import Candidate, Judgement, Step, stand_in_candidate
 from audit.scanner.link.entries import Trigger
 from audit.scanner.link.flow import Test
 from audit.scanner.link.summaries import Read
@@ -158,6 +158,9 @@ class SilentFallback(Rule):
                 elif path.is_host_update:
                     yield judgement.host_path_candidate(path, "state-updated-on-host")
         yield from _swallowed_refusals(judgement)
+        for function in judgement.product_functions:
+            for stand_in in judgement.paths.stand_ins.on_failure(function):
+                yield stand_in_candidate(stand_in)
 
 
 def _swallowed_refusals(judgement: Judgement) -> Iterator[Candidate]:

@@ -13,6 +13,7 @@ from audit.scanner.fingerprint import Identity, fingerprints
 from audit.scanner.link.flow import Test
 from audit.scanner.link.paths import HostPath, HostPaths
 from audit.scanner.link.reach import Reach
+from audit.scanner.link.stand_ins import StandIn
 from audit.scanner.link.summaries import Summaries
 from audit.scanner.link.unit import Fn, Unit
 from audit.scanner.link.workspace import Workspace
@@ -193,6 +194,21 @@ class Judgement:
             cause=path.cause,
             steps=tuple(steps),
         )
+
+
+def stand_in_candidate(stand_in: StandIn, message: str = "") -> Candidate:
+    """Make a candidate of host work that reads nothing from the device."""
+    function = stand_in.function
+    return Candidate(
+        function.unit,
+        stand_in.start,
+        stand_in.end,
+        function,
+        stand_in.form,
+        message=message,
+        guard=stand_in.subject,
+        cause=(function.unit.path, function.index, stand_in.start),
+    )
 
 
 def _guard_span(function: Fn, test: Test) -> tuple[int, int]:

@@ -109,6 +109,9 @@ class GpuWords:
     function_patterns: tuple[str, ...]
     emitter_patterns: tuple[str, ...]
     features: tuple[str, ...]
+    # What runs generated code on the host, and the targets of a compiler that promise the device.
+    host_executor_patterns: tuple[str, ...] = ()
+    target_patterns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

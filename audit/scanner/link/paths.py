@@ -16,6 +16,7 @@ from audit.scanner.link.attempts import Attempts
 from audit.scanner.link.device_work import DeviceWork
 from audit.scanner.link.entries import Entries, Trigger
 from audit.scanner.link.flow import Place, Test
+from audit.scanner.link.stand_ins import StandIns
 from audit.scanner.link.summaries import Read, Summaries
 from audit.scanner.link.unit import Fn
 from audit.scanner.link.updates import Updates
@@ -67,6 +68,11 @@ class HostPaths:
         self._work = DeviceWork(summaries)
         self._attempts = Attempts(summaries, self._work)
         self._entries = Entries(summaries, self._work, self._attempts)
+
+    @cached_property
+    def stand_ins(self) -> StandIns:
+        """Host work that stands in for the device and reads nothing from it."""
+        return StandIns(self._summaries, self._work, self._attempts)
 
     @cached_property
     def all(self) -> tuple[HostPath, ...]:

@@ -1,0 +1,173 @@
+"""Host work that stands in for the device and reads nothing from it: its input was on the host anyway."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from audit.scanner.extract.facts import Call, CallKind, ExitKind, Region, RegionKind
+from audit.scanner.link.attempts import Attempts
+from audit.scanner.link.closures import receiver_of
+from audit.scanner.link.device_work import DeviceWork
+from audit.scanner.link.flow import Place, Test
+from audit.scanner.link.summaries import Summaries
+from audit.scanner.link.unit import Fn
+from audit.scanner.profile import any_pattern
+
+_BRANCHES = (RegionKind.THEN, RegionKind.ELSE, RegionKind.ARM, RegionKind.LET_ELSE, RegionKind.CLOSURE)
+_COMPUTES = re.compile(
+    r"\.(?:iter|into_iter|chunks|par_iter)\([^)]*\).*\.(?:map|fold|sum|zip|for_each)\b", re.DOTALL
+)
+_BY_EXECUTOR = "host-executor-on-failure"
+_PATH = re.compile(r"^(?:\w+::)*[a-z_]\w*$")
+_ANSWER = re.compile(r"^(?:return\s+)?(?:Ok\()?\s*(?:\w+\()?")
+
+
+class StandIn(NamedTuple):
+    """A place where the host answers for the device: its span, the form, and the test that leads there."""
+
+    function: Fn
+    start: int
+    end: int
+    form: str
+    subject: str
+
+
+class StandIns:
+    """Finds them in one workspace."""
+
+    def __init__(self, summaries: Summaries, work: DeviceWork, attempts: Attempts) -> None:
+        self._summaries = summaries
+        self._work = work
+        self._attempts = attempts
+        gpu = summaries.profile.gpu
+        self._executor = any_pattern(gpu.host_executor_patterns)
+        self._target = any_pattern(gpu.target_patterns)
+        self._emitter = any_pattern(gpu.emitter_patterns)
+        self._host_name = any_pattern(summaries.profile.transfer.host_name_patterns)
+        names = "|".join(map(re.escape, summaries.profile.tests.constructors)).encode()
+        self._constructor = re.compile(rb"\b(?:" + names + rb")\b" if names else rb"(?!)")
+
+    def on_failure(self, function: Fn) -> Iterator[StandIn]:
+        """Yield the branches that compute on the host, or choose it, because the device did not work."""
+        facts = function.facts
+        if function.index not in self._summaries.launching and not self._constructor.search(
+            function.unit.data, facts.body_start, facts.body_end
+        ):
+            return
+        for index, region in enumerate(facts.regions):
+            if region.kind not in _BRANCHES:
+                continue
+            test = self._failure(function, index)
+            start, end = self._answer(function, index) if test is not None else (0, 0)
+            form = self._form(function.text(start, end)) if end else ""
+            if test is not None and form and not self._works_or_refuses(function, region, form):
+                yield StandIn(function, start, end, form, test.subject)
+        for call in facts.calls:
+            if call.kind == CallKind.METHOD and call.name == "unwrap_or":
+                receiver = receiver_of(function, call)
+                argument = function.text(call.arguments_start + 1, call.end - 1)
+                if self._summaries.tests.names_host(argument) and self._attempts.attempts(function, receiver):
+                    yield StandIn(function, call.name_start, call.end, "host-device-by-default", receiver)
+
+    def _failure(self, function: Fn, index: int) -> Test | None:
+        region = function.facts.regions[index]
+        if region.kind == RegionKind.CLOSURE:
+            test = self._attempts.failed_around(function, index)
+            return test if test is not None and test.region == index else None
+        tests = self._summaries.flow(function).tests_at(region.start, index)
+        return next(
+            (
+                one
+                for one in tests
+                if one.encloses
+                and one.group == region.group_start
+                and self._attempts.has_failed(function, one)
+            ),
+            None,
+        )
+
+    def _works_or_refuses(self, function: Fn, region: Region, form: str) -> bool:
+        """Say whether a branch returns an error, works on the device, or is a host path already."""
+        works = form != _BY_EXECUTOR
+        reads = {read.call.start for read in self._summaries.reads.get(function.index, ()) if not read.pardon}
+        return any(
+            region.start <= call.start < region.end
+            and (
+                self._summaries.graph.is_error(call)
+                or call.name == "panic"
+                or call.start in reads
+                or (works and self._work.is_device_call(function, call))
+            )
+            for call in function.facts.calls
+        )
+
+    def _answer(self, function: Fn, index: int) -> tuple[int, int]:
+        """Return the span of a branch's value: its tail, or what it returns."""
+        region = function.facts.regions[index]
+        if region.tail_end:
+            return region.tail_start, region.tail_end
+        returned = (
+            one for one in function.facts.exits if one.region == index and one.kind == ExitKind.RETURN
+        )
+        last = next(returned, None)
+        return (last.start, last.end) if last is not None else (0, 0)
+
+    def _form(self, text: str) -> str:
+        answer = _ANSWER.sub("", text)
+        if self._summaries.tests.names_host(text) and "(" not in answer:
+            return "host-device-by-default"
+        called = re.match(r"^(?:return\s+)?(?:Ok\()?([\w:]+)", text)
+        if self._executor.search(text) or (called and self._host_name.search(called[1].rpartition("::")[2])):
+            return _BY_EXECUTOR
+        return "host-body-on-failure" if _COMPUTES.search(text) else ""
+
+    def for_targets(self, function: Fn) -> Iterator[StandIn]:
+        """Yield the branches for a device, or a target of a compiler, that hand over to the host."""
+        flow = self._summaries.flow(function)
+        facts = function.facts
+        for index, region in enumerate(facts.regions):
+            if region.kind != RegionKind.ARM or not region.tail_end:
+                continue
+            pattern = function.text(region.pattern_start, region.pattern_end)
+            tail = function.text(region.tail_start, region.tail_end)
+            is_target = self._target.search(pattern) is not None
+            if is_target and self._runs_on_host(function, region.tail_start, region.tail_end):
+                yield StandIn(function, region.pattern_start, region.end, "target-to-host-executor", pattern)
+            elif (
+                _PATH.match(tail)
+                and flow.place(flow.entering(index)) is Place.DEVICE
+                and self._reads_openly(function, tail)
+            ):
+                yield StandIn(function, region.pattern_start, region.end, "device-to-host-function", pattern)
+        yield from self._dropped_source(function)
+
+    def _runs_on_host(self, function: Fn, start: int, end: int) -> bool:
+        return self._executor.match(function.text(start, end)) is not None
+
+    def _reads_openly(self, function: Fn, path: str) -> bool:
+        callees = self._summaries.resolver.at_path(function.unit, tuple(path.split("::")))
+        reads = self._summaries.reads
+        return any(any(not read.pardon for read in reads.get(one.index, ())) for one in callees)
+
+    def _dropped_source(self, function: Fn) -> Iterator[StandIn]:
+        """Yield the executor of the host that a function returns after it generated source for nobody."""
+        body = function.facts.regions[0]
+        if not body.tail_end or not self._runs_on_host(function, body.tail_start, body.tail_end):
+            return
+        for let in function.facts.lets:
+            if let.region == 0 and function.text(let.pattern_start, let.pattern_end).startswith("_"):
+                inside = [one for one in function.facts.calls if let.value_start <= one.start < let.value_end]
+                if any(self._generates(function, one) for one in inside):
+                    yield StandIn(
+                        function, body.tail_start, body.tail_end, "source-dropped-for-host-executor", ""
+                    )
+                    return
+
+    def _generates(self, function: Fn, call: Call) -> bool:
+        """Say whether a call generates the source of kernels, by itself or in what it calls."""
+        if self._emitter.search(call.name):
+            return True
+        callees = self._summaries.resolver.resolve(function, call)
+        return any(self._emitter.search(one.name) for callee in callees for one in callee.facts.calls)
