@@ -7,18 +7,30 @@ from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
 from audit.scanner.judge import Candidate, Judgement
-from audit.scanner.link.comments import blocks_of, function_at
-from audit.scanner.link.unit import Fn
+from audit.scanner.link.comments import CommentBlock, blocks_of, function_at, span_of
+from audit.scanner.link.unit import Fn, Unit
 from audit.scanner.report import Level
 
 _HOST = r"(?:\bcpu\b|\bhost\b|\binterpreter\b)"
 _FAILING = r"\bmissing\b|\bfail\w*|\bunsupported\b|\bdeclines?\b|\berrors?\b"
 _WHEN = rf"(?:\bfor\b|\bwhen\b|\bif\b|{_FAILING}|\bnon-)"
 _FALLING = r"(?:\bfall(?:s|ing)?[ -]?(?:back|through)\b|\bfallback\b)"
+_MOVED = r"(?![\s-]*(?:round|cop(?:y|ies)|transfer|sync))"
+_DEVICE = r"(?:\bgpu\b|\bcuda\b|\bdevice\b|\bkernels?\b)"
+_LACKS = r"(?:\bno\b|\bwithout\b|\blacks?\b|\bnot (?:yet )?(?:supported|implemented|available)\b|\bmissing\b)"
+_CASES = r"(?:\b(?:ranks?|dtypes?|shapes?|layouts?|inputs?|views?|tensors?|targets?|sizes?|cases?)\b)"
+_GOES = r"(?:\b(?:go|goes|run|runs|is|are|take|takes|stay|stays)\b)"
+# A heading (`CPU fallback`) says nothing yet: the case in which it happens is the gap.
+_CASE_AND_HOST = re.compile(rf"(?i)(?=.*{_HOST})(?=.*{_WHEN})")
+_FALLS = re.compile(rf"(?i){_FALLING}")
+_LACKED = re.compile(
+    rf"(?i)(?:{_LACKS}(?!\s+(?:cpu|host))[^.!;()]{{0,30}}{_DEVICE}{_MOVED}"
+    rf"|{_DEVICE}[^.!;()]{{0,30}}{_LACKS}(?!\s+(?:cpu|host)))[^.!;()]{{0,60}}{_HOST}"
+)
 _GAPS = (
-    # A heading (`CPU fallback`) says nothing yet: the case in which it happens is the gap.
-    re.compile(rf"(?i)(?=.*{_HOST})(?=.*{_WHEN}).*{_FALLING}"),
-    re.compile(r"(?i).*\b(?:gpu|cuda|device)\b[^.]{0,60}\bnot (?:yet )?(?:implemented|supported)"),
+    re.compile(r"(?i)\b(?:gpu|cuda|device)\b[^.]{0,60}\bnot (?:yet )?(?:implemented|supported)"),
+    re.compile(rf"(?i){_CASES}[^.!;]{{0,20}}{_GOES}[^.!;]{{0,30}}{_HOST}"),
+    re.compile(rf"(?i){_DEVICE}[^.!;]{{0,30}}{_HOST}[^.!;]{{0,20}}\b(?:runs|executes|evaluates)\b"),
 )
 # What is no GPU falls back to nothing: the host is its device.
 _NO_GPU = re.compile(r"(?i)\b(?:non-|no |not )(?:gpu|cuda|metal|accelerat)")
@@ -40,8 +52,7 @@ class CommentOnlyGap(Rule):
     in the operator.
 
     ## Known problems
-    Only function comments count: what a module's or a type's documentation says is not held against its
-    functions. A comment whose code refuses device tensors is stale, and no result.
+    What a module's documentation says is not held against its functions. A comment whose code refuses device tensors is stale, and no result.
     """
 
     id = "FT014"
@@ -114,8 +125,7 @@ class CommentOnlyGap(Rule):
         """Yield the first comment of a function that states a gap the function has."""
         by_path: dict[str, list[Fn]] = {}
         for function in judgement.product_functions:
-            if not judgement.is_gpu_located(function):
-                by_path.setdefault(function.unit.path, []).append(function)
+            by_path.setdefault(function.unit.path, []).append(function)
         for path, functions in by_path.items():
             if not any(_reads_openly(judgement, function) for function in functions):
                 continue
@@ -123,14 +133,65 @@ class CommentOnlyGap(Rule):
             for block in blocks_of(judgement.workspace.units[path]):
                 if block.is_module_doc or _REFUSES.search(block.text) or _NO_GPU.search(block.text):
                     continue
-                if not any(gap.match(block.text) for gap in _GAPS):
-                    continue
                 holder = function_at(functions, block)
-                if holder is None or holder.index in seen or not _leaves_the_device(judgement, holder):
+                if holder is None or holder.index in seen:
+                    continue
+                gap = _gap(block.text, in_gpu_code=judgement.is_gpu_located(holder))
+                if gap is None or not _has_gap(judgement, holder):
                     continue
                 seen.add(holder.index)
                 form = "doc-gap" if block.is_doc else "gap-comment"
-                yield Candidate(block.unit, block.start, block.end, holder, form, guard=block.text)
+                start, end = span_of(block, gap)
+                yield Candidate(block.unit, start, end, holder, form, guard=block.text)
+        yield from _gaps_of_types(judgement)
+
+
+def _gaps_of_types(judgement: Judgement) -> Iterator[Candidate]:
+    """Yield the documentation of types that says what their functions do: hand a target to the host."""
+    stand_ins = judgement.paths.stand_ins
+    handing = {
+        (function.unit.path, function.self_type)
+        for function in judgement.product_functions
+        if any(True for _ in stand_ins.for_targets(function))
+    }
+    for path in sorted({path for path, _ in handing}):
+        unit = judgement.workspace.units[path]
+        items = {item.start: item.name for item in unit.facts.items if (path, item.name) in handing}
+        for block in blocks_of(unit):
+            name = next((items[start] for start in items if _documents(unit, block, start)), "")
+            gap = _gap(block.text, in_gpu_code=False) if name and block.is_doc else None
+            if gap is not None:
+                start, end = span_of(block, gap)
+                symbol = "::".join(part for part in (unit.crate_name, *unit.module, name) if part)
+                yield Candidate(unit, start, end, None, "doc-gap", guard=block.text, item=symbol)
+
+
+def _documents(unit: Unit, block: CommentBlock, start: int) -> bool:
+    """Say whether nothing but attributes stands between a comment and an item."""
+    between = unit.text(block.end, start) if block.end <= start else "none"
+    return not re.sub(r"#\[[^\]]*\]", "", between).strip()
+
+
+def _gap(text: str, *, in_gpu_code: bool) -> int | None:
+    """Return where a text says that some case is left to the host; None when it does not.
+
+    In GPU code a comment on its fallback tells what the code beside it does: only what is lacking counts.
+    """
+    lacked = _LACKED.search(text)
+    if lacked is not None or in_gpu_code:
+        return lacked.end() - 1 if lacked is not None else None
+    if _CASE_AND_HOST.match(text):
+        falls = _FALLS.search(text)
+        if falls is not None and not _NO_GPU.search(text):
+            return falls.start()
+    found = (gap.search(text) for gap in _GAPS)
+    return next((one.end() - 1 for one in found if one is not None), None)
+
+
+def _has_gap(judgement: Judgement, function: Fn) -> bool:
+    if judgement.is_gpu_located(function) and function.index in judgement.summaries.launching:
+        return False
+    return _leaves_the_device(judgement, function)
 
 
 def _leaves_the_device(judgement: Judgement, function: Fn) -> bool:

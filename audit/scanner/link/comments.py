@@ -63,6 +63,20 @@ def function_at(functions: list[Fn], block: CommentBlock) -> Fn | None:
     return found
 
 
+def span_of(block: CommentBlock, offset: int) -> tuple[int, int]:
+    """Return the span of the comment's line that holds a character of the block's text."""
+    position = block.start
+    passed = 0
+    for raw in block.unit.text(block.start, block.end).splitlines(keepends=True):
+        bare = _LEAD.sub("", raw).strip()
+        if bare and not _RULER.match(bare):
+            passed += len(bare) + 1
+            if offset < passed:
+                return position + len(raw) - len(raw.lstrip()), position + len(raw.rstrip().encode())
+        position += len(raw.encode())
+    return block.start, block.end
+
+
 def _continues(unit: Unit, start: int, end: int, following: int) -> bool:
     """A comment goes on when the next one stands on the next line and is of the same kind."""
     between = unit.data[end:following]

@@ -119,9 +119,12 @@ class StandIns:
         if self._summaries.tests.names_host(text) and "(" not in answer:
             return "host-device-by-default"
         called = re.match(r"^(?:return\s+)?(?:Ok\()?([\w:]+)", text)
+        is_upload = called is not None and called[1].rpartition("::")[2] in self._summaries.profile.uploads
+        if is_upload or _COMPUTES.search(text):
+            return "host-body-on-failure"
         if self._executor.search(text) or (called and self._host_name.search(called[1].rpartition("::")[2])):
             return _BY_EXECUTOR
-        return "host-body-on-failure" if _COMPUTES.search(text) else ""
+        return ""
 
     def for_targets(self, function: Fn) -> Iterator[StandIn]:
         """Yield the branches for a device, or a target of a compiler, that hand over to the host."""
