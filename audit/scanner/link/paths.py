@@ -184,7 +184,7 @@ class HostPaths:
         }
         entries = self._ways(function, reads[0])
         for number, (trigger, test) in enumerate(entries):
-            if common["use"] is Use.MOVED and trigger is not Trigger.FAILURE:
+            if common["use"] is Use.MOVED and not self._is_answered(function, first, trigger):
                 continue
             start, end = first.start, first.end
             if number and test is not None:
@@ -192,6 +192,12 @@ class HostPaths:
                 start = test.group
                 end = function.facts.regions[test.region].condition_end
             yield HostPath(trigger=trigger, test=test, start=start, end=end, **common)  # type: ignore[arg-type]
+
+    def _is_answered(self, function: Fn, move: Call, trigger: Trigger) -> bool:
+        """Say whether moving to the host is all that a failure, or the arm of a device, comes to."""
+        region = function.facts.regions[move.region]
+        is_arm = trigger is Trigger.DEVICE and region.kind == RegionKind.ARM
+        return trigger is Trigger.FAILURE or (is_arm and (region.tail_start, region.tail_end) == move[2:4])
 
     def _upload_behind(self, function: Fn, reads: list[Read]) -> Call | None:
         names = self._summaries.profile.uploads
