@@ -9,9 +9,9 @@ import zlib
 from pathlib import Path
 from typing import Protocol
 
-from audit.scanner.extract import EXTRACTOR_VERSION, GRAMMAR_VERSION
+from audit.scanner.extract import GRAMMAR_VERSION
 from audit.scanner.extract.facts import FileFacts
-from audit.scanner.extract.serial import FactsFormatError, dump_facts, load_facts
+from audit.scanner.extract.serial import FORMAT_VERSION, FactsFormatError, dump_facts, load_facts
 
 
 class FactsCache(Protocol):
@@ -32,7 +32,7 @@ class DirectoryCache:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder / f"{EXTRACTOR_VERSION}-{GRAMMAR_VERSION}"
+        self._folder = folder / f"{FORMAT_VERSION}-{GRAMMAR_VERSION}"
 
     def get(self, blob_id: str) -> FileFacts | None:
         """Return the facts of a blob, or None."""
