@@ -34,6 +34,7 @@ _GAPS = (
 )
 # What is no GPU falls back to nothing: the host is its device.
 _NO_GPU = re.compile(r"(?i)\b(?:non-|no |not )(?:gpu|cuda|metal|accelerat)")
+_SUBJECT = re.compile(rb"(?i)cpu|host|interpreter|not (?:yet )?(?:implemented|supported)")
 _REFUSES = re.compile(r"(?i)\b(?:error(?:s|ed)? out|refus|reject|returns? an? (?:structured )?error)")
 
 
@@ -154,6 +155,8 @@ class CommentOnlyGap(Rule):
                 continue
             seen: set[int] = set()
             for block in blocks_of(judgement.workspace.units[path]):
+                if not _SUBJECT.search(block.unit.data, block.start, block.end):
+                    continue
                 if block.is_module_doc or _REFUSES.search(block.text):
                     continue
                 holder = function_at(functions, block)

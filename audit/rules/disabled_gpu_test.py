@@ -329,19 +329,24 @@ def _empty_claims(judgement: Judgement, unit: Unit, probes: _Probes) -> Iterator
     stem = unit.path.rpartition("/")[2].removesuffix(".rs")
     is_claimed = unit.target_kind == "test" and _CLAIM.search(stem) is not None
     message = "is named after the GPU and never opens one"
-    idle: list[Fn] = []
-    for function in judgement.functions_of(unit):
-        if not function.is_test or not function.has_body:
-            continue
-        if judgement.reach.opens_device(function):
-            is_claimed = False
-        elif probes.computes(function):
-            idle.append(function)
-    named = [one for one in idle if _CLAIM.search(one.name) and not _HOST_CLAIM.search(one.name)]
+    tests = [one for one in judgement.functions_of(unit) if one.is_test and one.has_body]
+    named = [
+        one
+        for one in tests
+        if _CLAIM.search(one.name)
+        and not _HOST_CLAIM.search(one.name)
+        and not judgement.reach.opens_device(one)
+        and probes.computes(one)
+    ]
     for function in named:
         start, end = function.facts.start, function.facts.name_start + len(function.name)
         yield Candidate(unit, start, end, function, "test-without-device", message=message)
-    if is_claimed and idle and not named:
+    if (
+        is_claimed
+        and not named
+        and not any(map(judgement.reach.opens_device, tests))
+        and any(map(probes.computes, tests))
+    ):
         start, end = unit.facts.comments[0] if unit.facts.comments else (0, 1)
         yield Candidate(unit, start, end, None, "test-file-without-device", message=message)
 

@@ -32,6 +32,69 @@ class DispatchOnlyDispatch(Rule):
     message = "sends device data to the host implementation"
     invalid = (
         Example(
+            "device and host in one arm",
+            """
+            pub fn floor(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                match x.device() {
+                    Device::Cpu | Device::Cuda(_) => floored(&x.data_vec()?, x.shape()),  //~ FT006
+                    other => Err(FerrotorchError::DeviceMismatch { got: other }),
+                }
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
+            "backend default that works on the host",
+            """
+            pub trait GpuBackend {
+                fn gpu_to_cpu(&self, a: &GpuBufferHandle) -> FerrotorchResult<Vec<u8>>;
+
+                fn has_nan_f32(&self, a: &GpuBufferHandle) -> FerrotorchResult<bool> {
+                    let bytes = self.gpu_to_cpu(a)?;  //~ FT006
+                    Ok(floats(&bytes).iter().any(|v| v.is_nan()))
+                }
+            }
+            """,
+            path="ferrotorch-core/src/gpu_dispatch.rs",
+        ),
+        Example(
+            "targets of a compiler that the interpreter runs",
+            """
+            pub fn executor_for(target: Target, graph: &Graph) -> FerrotorchResult<Box<dyn Compiled>> {
+                match target {
+                    Target::Cpu => InterpreterBackend.compile(graph),
+                    Target::GpuPtx | Target::GpuCuda => InterpreterBackend.compile(graph),  //~ FT006
+                }
+            }
+
+            impl Codegen for InductorBackend {
+                fn compile(&self, graph: &Graph) -> FerrotorchResult<Box<dyn Compiled>> {
+                    let _source = generate_ptx_source(graph);
+                    InterpreterBackend.compile(graph)  //~ FT006
+                }
+            }
+            """,
+            path="ferrotorch-jit/src/lib.rs",
+        ),
+        Example(
+            "host function as the device's implementation",
+            """
+            pub fn fract(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                let implementation = match x.device() {
+                    Device::Cuda(_) => fract_on_host,  //~ FT006
+                    _ => fract_on_host,
+                };
+                implementation(x)
+            }
+
+            fn fract_on_host(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                let data = x.data_vec()?;
+                Tensor::from_storage(TensorStorage::on_device(data, x.device())?, x.shape().to_vec(), false)
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
             "branch for the GPU that reads on the host",
             """
             pub fn materialize(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {

@@ -35,6 +35,24 @@ class FakeGpuFunction(Rule):
     message = "named or located as GPU code, computes on the host only"
     invalid = (
         Example(
+            "numbers that are drawn on the host and uploaded",
+            """
+            pub fn gpu_rand(len: usize, generator: &Generator, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
+                let host: Vec<f32> = (0..len as u64).map(|i| generator.value(i)).collect();  //~ FT002
+                cpu_to_gpu(&host, d)
+            }
+            """,
+        ),
+        Example(
+            "copy of device memory through the host",
+            """
+            pub fn clone_buffer(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
+                let host = gpu_to_cpu(a, d)?;  //~ FT002
+                cpu_to_gpu(&host, d)
+            }
+            """,
+        ),
+        Example(
             "device name, host body",
             """
             pub fn gpu_allreduce(t: &Tensor<f32>, peers: &Peers) -> FerrotorchResult<Tensor<f32>> {
@@ -47,6 +65,15 @@ class FakeGpuFunction(Rule):
         ),
     )
     valid = (
+        Example(
+            "upload of what the caller gave",
+            """
+            pub fn gpu_from_f64(values: &[f64], d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
+                let narrowed: Vec<f32> = values.iter().map(|v| *v as f32).collect();
+                cpu_to_gpu(&narrowed, d)
+            }
+            """,
+        ),
         Example(
             "device name, device body",
             """

@@ -35,6 +35,22 @@ class HostReadback(Rule):
     message = "takes device data through host memory on every call"
     invalid = (
         Example(
+            "launch whose outcome is reduced on the host",
+            """
+            pub fn gpu_rank(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<usize> {
+                let pivots = launch(&kernel(d)?, a, d)?;
+                let host = gpu_to_cpu(&pivots, d)?;  //~ FT008
+                Ok(host.iter().filter(|p| p.abs() > 1e-6).count())
+            }
+
+            pub fn gpu_run(input: &[f32], d: &GpuDevice) -> GpuResult<Vec<f32>> {
+                cpu_to_gpu(input, d)
+                    .and_then(|x| launch(&kernel(d)?, &x, d))
+                    .and_then(|out| gpu_to_cpu(&out, d))  //~ FT008
+            }
+            """,
+        ),
+        Example(
             "second pass of a reduction on the host",
             """
             pub fn gpu_reduce_sum(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {

@@ -36,6 +36,16 @@ class ReferencePunt(Rule):
     message = "accepts device tensors and has a host body only"
     invalid = (
         Example(
+            "operator that returns one element",
+            """
+            pub fn det<T: Float>(x: &Tensor<T>) -> FerrotorchResult<T> {
+                let mut a = x.data_vec()?;  //~ FT005
+                Ok(eliminated(&mut a))
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
             "host loop, result uploaded again",
             """
             pub fn log_prob(&self, value: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
@@ -64,6 +74,24 @@ class ReferencePunt(Rule):
         ),
     )
     valid = (
+        Example(
+            "host list that somebody asked for, and devices told by a tuple",
+            """
+            pub fn weights<T: Float>(x: &Tensor<T>) -> TorchResult<Vec<T>> {
+                x.data_vec()
+            }
+
+            pub fn scatter<T: Float>(dst: &Tensor<T>, src: &Tensor<T>) -> FerrotorchResult<Tensor<T>> {
+                match (dst.is_cuda(), src.is_cuda()) {
+                    (false, false) => {}
+                    _ => return Err(FerrotorchError::NotImplementedOnCuda { op: "scatter" }),
+                }
+                let out = dst.data_vec()?;
+                Tensor::from_storage(TensorStorage::cpu(out), dst.shape().to_vec(), false)
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
         Example(
             "device tensors refused first",
             """
@@ -117,6 +145,7 @@ class ReferencePunt(Rule):
                 and path.launch is None
                 and not path.has_device_path
                 and not path.is_host_update
+                and not path.is_transport
                 and not path.launches_beside
             ):
                 form = "host-body" if path.upload is None else "host-body-and-upload"

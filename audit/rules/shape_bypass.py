@@ -34,6 +34,36 @@ class ShapeBypass(Rule):
     message = "leaves the shapes, layouts or dtypes that the device path does not cover to the host"
     invalid = (
         Example(
+            "size, mode or rank that the device does not take",
+            """
+            pub fn gpu_dot(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
+                if a.len() < 1024 {
+                    let x = gpu_to_cpu(a, d)?;  //~ FT011
+                    return cpu_to_gpu(&[x.iter().sum::<f32>()], d);
+                }
+                launch(&kernel(d)?, a, d)
+            }
+
+            pub fn gpu_conv(a: &CudaBuffer<f32>, dilation: u32, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
+                if dilation == 1 {
+                    return launch(&kernel(d)?, a, d);
+                }
+                let x = gpu_to_cpu(a, d)?;  //~ FT011
+                cpu_to_gpu(&dilated(&x, dilation), d)
+            }
+
+            pub fn gpu_spread(a: &CudaBuffer<f32>, rank: usize, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
+                match rank {
+                    0..=4 => launch(&kernel(d)?, a, d),
+                    _ => {
+                        let x = gpu_to_cpu(a, d)?;  //~ FT011
+                        cpu_to_gpu(&tiled(&x, rank), d)
+                    }
+                }
+            }
+            """,
+        ),
+        Example(
             "one dtype on the device, the rest on the host",
             """
             pub fn conv(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {

@@ -40,6 +40,99 @@ class SilentFallback(Rule):
     message = "computes on the host by default when the device path fails"
     invalid = (
         Example(
+            "closure that runs when the launch failed",
+            """
+            pub fn gpu_exp(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
+                try_launch_unary(a, d, EXP_PTX)?
+                    .map_or_else(|| cpu_fallback_unary(a, d, f32::exp), Ok)  //~ FT001
+            }
+
+            pub fn gpu_double(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
+                launch(&kernel(d)?, a, d).or_else(|_| {
+                    let host = gpu_to_cpu(a, d)?;  //~ FT001
+                    cpu_to_gpu(&host.iter().map(|v| v + v).collect::<Vec<_>>(), d)
+                })
+            }
+
+            fn cpu_fallback_unary(
+                a: &CudaBuffer<f32>,
+                d: &GpuDevice,
+                f: impl Fn(f32) -> f32,
+            ) -> GpuResult<CudaBuffer<f32>> {
+                let host = gpu_to_cpu(a, d)?;
+                cpu_to_gpu(&host.into_iter().map(f).collect::<Vec<_>>(), d)
+            }
+            """,
+        ),
+        Example(
+            "status of the launch, and a tail behind is_ok()",
+            """
+            pub fn gpu_gemm(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
+                let rc = unsafe { cublas_sgemm_raw(a, d) };
+                if rc != 0 {
+                    let host = gpu_to_cpu(a, d)?;  //~ FT001
+                    return cpu_to_gpu(&multiply(&host), d);
+                }
+                Ok(output(d))
+            }
+
+            pub fn gpu_transpose(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
+                let launched = launch(&kernel(d)?, a, d);
+                if launched.is_ok() {
+                    return launched;
+                }
+                let host = gpu_to_cpu(a, d)?;  //~ FT001
+                cpu_to_gpu(&transposed(&host), d)
+            }
+            """,
+        ),
+        Example(
+            "host work over host inputs when there is no device",
+            """
+            pub fn best_device() -> Device {
+                GpuDevice::new(0).map(|d| Device::Cuda(d.ordinal())).unwrap_or(Device::Cpu)  //~ FT001
+            }
+
+            pub fn gpu_scale_shared(values: &[f32], factor: f32) -> GpuResult<Vec<f32>> {
+                match shared() {
+                    Some(device) => launch_scale(values, factor, device),
+                    None => Ok(values.iter().map(|v| v * factor).collect()),  //~ FT001
+                }
+            }
+
+            fn shared() -> Option<GpuDevice> {
+                GpuDevice::new(0).ok()
+            }
+            """,
+        ),
+        Example(
+            "device error that `.ok()` drops before a host path",
+            """
+            pub fn step(&mut self, param: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                if param.is_cuda() {
+                    let backend = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?;
+                    let moments = backend.alloc_zeros(param.numel()).ok();  //~ FT001
+                    if let Some(moments) = &moments {
+                        return wrap(backend.fused_adam_f32(param.gpu_handle()?, moments)?);
+                    }
+                }
+                let values = param.data_vec()?;  //~ FT001
+                Tensor::from_storage(TensorStorage::cpu(values), param.shape().to_vec(), false)
+            }
+            """,
+            path="ferrotorch-optim/src/lib.rs",
+        ),
+        Example(
+            "operands sent through the host to other processes",
+            """
+            pub fn send<T: Float>(x: &Tensor<T>, to: usize, backend: &dyn Backend) -> FerrotorchResult<()> {
+                let data = x.data_vec()?;  //~ FT001
+                backend.send(&floats_to_bytes(&data), to)
+            }
+            """,
+            path="ferrotorch-distributed/src/lib.rs",
+        ),
+        Example(
             "error arm of a compile that computes on the host",
             """
             pub fn gpu_scale(a: &CudaBuffer<f32>, s: f32, device: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
@@ -86,6 +179,18 @@ class SilentFallback(Rule):
         ),
     )
     valid = (
+        Example(
+            "error of a launch that becomes another error",
+            """
+            pub fn gpu_abs(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
+                launch(&kernel(d)?, a, d).or_else(|_| Err(GpuError::PtxCompileFailed { kernel: "abs" }))
+            }
+
+            pub fn require_device() -> GpuResult<Device> {
+                GpuDevice::new(0).map(|d| Device::Cuda(d.ordinal()))
+            }
+            """,
+        ),
         Example(
             "error arm that names the kernel",
             """
@@ -157,10 +262,16 @@ class SilentFallback(Rule):
                     yield judgement.host_path_candidate(path, "default-host-path")
                 elif path.is_host_update:
                     yield judgement.host_path_candidate(path, "state-updated-on-host")
+                elif path.is_transport:
+                    yield judgement.host_path_candidate(path, "host-transport")
         yield from _swallowed_refusals(judgement)
         for function in judgement.product_functions:
             for stand_in in judgement.paths.stand_ins.on_failure(function):
                 yield stand_in_candidate(stand_in)
+            for stand_in in judgement.paths.stand_ins.dropped_errors(function):
+                yield stand_in_candidate(
+                    stand_in, "drops an error of the device, after which the host computes"
+                )
 
 
 def _swallowed_refusals(judgement: Judgement) -> Iterator[Candidate]:

@@ -17,6 +17,7 @@ _SWALLOWED = re.compile(r"\.(?:ok|is_ok|is_some|unwrap_or_default)\(\)")
 _FAILED = re.compile(r"\.(?:is_err|is_none)\(\)$")
 _STATUS = re.compile(r"^(\w+)\s*(==|!=|<)\s*-?(?:[01]|[\w:]*(?i:success|_ok)\b)$")
 _ASKED_OF = re.compile(r"^(\w+)(?:\s*\.\s*(?:is_ok|is_some|is_err|is_none|as_ref|as_mut|ok|clone)\(\))+$")
+_FIELD = re.compile(r"^self\.(\w+)(?:\.(?:as_ref|as_mut|as_deref|get|clone)\(\))*$")
 _MAYBE = re.compile(r"\bOption\s*<|Result\b")
 _DEPTH = 3
 
@@ -69,6 +70,11 @@ class Attempts:
         if bare.isidentifier() and depth:
             value = flow.value_of(bare)
             return bool(value) and self.attempts(function, value, depth - 1)
+        field = _FIELD.match(bare)
+        if field is not None and self._may_lack_device(
+            self._summaries.workspace.struct_fields.get(function.self_type, {}).get(field[1], "")
+        ):
+            return True
         text = expression.encode()
         start = function.unit.data.find(text, function.facts.body_start, function.facts.body_end)
         if start < 0:
@@ -93,11 +99,12 @@ class Attempts:
     def _hands_out_device(self, function: Fn) -> bool:
         known = self._openers.get(function.index)
         if known is None:
-            words = set(re.findall(r"\w+", function.facts.return_type))
-            known = self._openers[function.index] = bool(
-                words & self._constructors and _MAYBE.search(function.facts.return_type)
-            )
+            known = self._openers[function.index] = self._may_lack_device(function.facts.return_type)
         return known
+
+    def _may_lack_device(self, type_: str) -> bool:
+        """Say whether a type holds a device that may not be there."""
+        return bool(_MAYBE.search(type_)) and not self._constructors.isdisjoint(re.findall(r"\w+", type_))
 
 
 def read_test(test: Test) -> tuple[str, str, bool]:

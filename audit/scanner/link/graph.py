@@ -121,6 +121,16 @@ class CallGraph:
                     found[function.index] = Reason(call, callee)
                     queue.append(function.index)
 
+    def is_part_of_optimizer(self, function: Fn) -> bool:
+        """Say whether a function is a private method of an optimizer: it serves its step."""
+        return function.self_type in self._optimizers and not function.facts.visibility and not function.trait
+
+    @cached_property
+    def _optimizers(self) -> frozenset[str]:
+        implementors = self.workspace.implementors
+        traits = self.profile.autograd.optimizer_traits
+        return frozenset(type_ for trait in traits for type_ in implementors.get(trait, ()))
+
     def is_device_off(self, function: Fn) -> bool:
         """Say whether a function is compiled only where no GPU feature is on."""
         known = self._device_off.get(function.index)

@@ -53,8 +53,11 @@ class Launches:
         names = self._graph.profile
         if call.name in names.uploads or call.name in names.downloads or _ALLOCATION.match(call.name):
             return False
-        if call.name in STANDARD_METHODS:
-            return False
+        return call.name not in STANDARD_METHODS and self.asks_backend(function, call)
+
+    def asks_backend(self, function: Fn, call: Call) -> bool:
+        """Say whether a method is called on the device backend, whatever it does."""
+        names = self._graph.profile
         receiver = function.text(call.start, call.name_start).rstrip(". \n")
         if receiver.isidentifier():
             type_ = self._graph.resolver.types(function).get(receiver, "")

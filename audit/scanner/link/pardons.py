@@ -68,6 +68,7 @@ class Pardons:
         """Say whether a function is for reading: its result is host data, and it does nothing else."""
         return (
             self._graph.operands.returns_host_data(function)
+            and not self._graph.is_part_of_optimizer(function)
             and not self._is_backend_default(function)
             and not self._makes_tensors(function)
             and not self._computes_element(function)

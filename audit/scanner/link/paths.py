@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from audit.scanner.extract.facts import Call, RegionKind
+from audit.scanner.extract.facts import Call, CallKind, RegionKind
 from audit.scanner.link.attempts import Attempts
 from audit.scanner.link.device_work import DeviceWork
 from audit.scanner.link.entries import Entries, Trigger
@@ -30,9 +30,10 @@ class HostPath(NamedTuple):
     `trigger` and `test` say what sends control here: a failed attempt, a device branch or layout test that
     does not cover the case, an explicit device branch, or nothing. `launch` is the device work whose output
     is read; `has_device_path` tells that the function reaches the device on another path. `start:end` is
-    where the path is reported; `is_host_update` tells that an optimizer overwrites device state from the
+    where the path is reported. `is_host_update` tells that an optimizer overwrites device state from the
     host, `is_backend_default` that a device backend falls back to the host where it overrides nothing,
-    `launches_beside` that the branch for the device which reads does launch.
+    `is_transport` that data is sent to another process, `launches_beside` that the branch for the device
+    which reads does launch.
     """
 
     function: Fn
@@ -48,6 +49,7 @@ class HostPath(NamedTuple):
 
     is_host_update: bool
     is_backend_default: bool
+    is_transport: bool
     launches_beside: bool
 
     @property
@@ -65,6 +67,7 @@ class HostPaths:
         profile = summaries.profile
         self._backward_name = any_pattern(profile.autograd.function_patterns)
         self._updates = Updates(summaries)
+        self._transports = frozenset(profile.transfer.transports)
         self._work = DeviceWork(summaries)
         self._attempts = Attempts(summaries, self._work)
         self._entries = Entries(summaries, self._work, self._attempts)
@@ -180,6 +183,10 @@ class HostPaths:
             "is_host_update": self._updates.updates_state(function),
             "is_backend_default": function.is_trait_default
             and function.trait in self._summaries.profile.launch.backend_traits,
+            "is_transport": any(
+                call.kind == CallKind.METHOD and call.name in self._transports
+                for call in function.facts.calls
+            ),
             "has_device_path": self._work.has_path(function, first, around),
         }
         entries = self._ways(function, reads[0])

@@ -71,6 +71,24 @@ class StandIns:
                 if self._summaries.tests.names_host(argument) and self._attempts.attempts(function, receiver):
                     yield StandIn(function, call.name_start, call.end, "host-device-by-default", receiver)
 
+    def dropped_errors(self, function: Fn) -> Iterator[StandIn]:
+        """Yield the first error of the backend that `.ok()` drops in a branch, where a host path follows."""
+        reads = self._summaries.reads.get(function.index, ())
+        if function.index not in self._summaries.launching or all(read.pardon for read in reads):
+            return
+        seen: set[int] = set()
+        for call in function.facts.calls:
+            if call.kind != CallKind.METHOD or call.name != "ok" or call.is_tried or call.region in seen:
+                continue
+            dropped = (
+                one
+                for one in function.facts.calls
+                if call.start <= one.start and one.end <= call.name_start and one.kind == CallKind.METHOD
+            )
+            if any(self._summaries.asks_backend(function, one) for one in dropped):
+                seen.add(call.region)
+                yield StandIn(function, call.start, call.end, "error-dropped", receiver_of(function, call))
+
     def _failure(self, function: Fn, index: int) -> Test | None:
         region = function.facts.regions[index]
         if region.kind == RegionKind.CLOSURE:

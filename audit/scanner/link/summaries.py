@@ -76,6 +76,10 @@ class Summaries:
         """Say whether a call is an operation of the device backend, no transfer and no allocation."""
         return self._launches.is_backend_operation(function, call)
 
+    def asks_backend(self, function: Fn, call: Call) -> bool:
+        """Say whether a method is called on the device backend, whatever it does."""
+        return self._launches.asks_backend(function, call)
+
     def is_gate_read(self, function: Fn, call: Call) -> bool:
         """Say whether a call reads the opt-in variable of the environment."""
         return self._gates.is_gate_read(function, call)

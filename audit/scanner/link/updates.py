@@ -13,6 +13,7 @@ class Updates:
     def __init__(self, summaries: Summaries) -> None:
         words = summaries.profile.autograd
         implementors = summaries.workspace.implementors
+        self._graph = summaries.graph
         self._traits = frozenset(words.optimizer_traits)
         self._types = frozenset(one for trait in self._traits for one in implementors.get(trait, ()))
         self._path = any_pattern(words.optimizer_path_patterns)
@@ -28,6 +29,8 @@ class Updates:
         return is_optimizer and self._step.search(function.name) is not None
 
     def updates_state(self, function: Fn) -> bool:
-        """Say whether a function makes a step and writes what it computed back to the parameters."""
+        """Say whether a function makes a step and writes the outcome back, or gathers for one that does."""
+        if self._graph.is_part_of_optimizer(function):
+            return True
         names = self._in_place if function.trait in self._traits else self._in_place | self._writing
         return self.is_step(function) and any(call.name in names for call in function.facts.calls)

@@ -35,7 +35,7 @@ impl Adam {
             let backend = gpu_backend().ok_or(TorchError::DeviceUnavailable)?;
             if state.device_moments.is_none() {
                 let n = param.numel();
-                let m = backend.alloc_zeros(n, 4, param.device()).ok();
+                let m = backend.alloc_zeros(n, 4, param.device()).ok(); //~ FT001
                 let v = backend.alloc_zeros(n, 4, param.device()).ok();
                 state.device_moments = m.zip(v);
             }
