@@ -41,7 +41,8 @@ class Attempts:
         if not pattern:
             status = _STATUS.match(subject)
             if status is not None:
-                return holds != (status[2] == "==") and self.attempts(function, status[1])
+                is_failure = holds != (status[2] == "==")
+                return is_failure and self.attempts(function, status[1], before=test.group)
             if not (_FAILED.search(subject) if holds else _SWALLOWED.search(subject)):
                 return False
         elif _FAILURE_PATTERN.match(pattern.strip()):
@@ -49,7 +50,7 @@ class Attempts:
                 return False
         elif not _SUCCESS_PATTERN.match(pattern.strip()) or holds:
             return False
-        return self.attempts(function, subject)
+        return self.attempts(function, subject, before=test.group)
 
     def failed_around(self, function: Fn, region: int) -> Test | None:
         """Return the test under which a closure around a region runs: what it was called on had failed."""
@@ -60,15 +61,18 @@ class Attempts:
                     return Test(receiver_of(function, adapter), "", False, adapter.start, index, True)
         return None
 
-    def attempts(self, function: Fn, expression: str, depth: int = _DEPTH) -> bool:
-        """Say whether an expression puts work on the device or prepares it: launch, compile, backend call."""
+    def attempts(self, function: Fn, expression: str, depth: int = _DEPTH, before: int | None = None) -> bool:
+        """Say whether an expression puts work on the device or prepares it: launch, compile, backend call.
+
+        A name stands for what it was bound to `before` an offset: it may be bound anew behind it.
+        """
         flow = self._summaries.flow(function)
         bare = expression.strip().lstrip("&").removeprefix("mut ").strip()
         asked = _ASKED_OF.match(bare)
         if asked is not None:
             bare = asked[1]
         if bare.isidentifier() and depth:
-            value = flow.value_of(bare)
+            value = flow.value_of(bare) if before is None else flow.value_before(bare, before)
             return bool(value) and self.attempts(function, value, depth - 1)
         field = _FIELD.match(bare)
         if field is not None and self._may_lack_device(

@@ -13,7 +13,7 @@ from audit.scanner.link.unit import Fn
 _CALLABLE = re.compile(r"\bFn(?:Mut|Once)?\s*\(([^()]*)\)")
 
 
-def _names_an_operator(function: Fn, region: Region) -> bool:
+def names_an_operator(function: Fn, region: Region) -> bool:
     """Say whether a branch is the arm of an interpreter: other arms are other operators, not other ways."""
     pattern = function.text(region.pattern_start, region.pattern_end).lstrip()
     return region.kind == RegionKind.ARM and pattern.startswith('"')
@@ -76,7 +76,7 @@ class DeviceWork:
         regions = function.facts.regions
         return any(
             regions[one].kind in (RegionKind.THEN, RegionKind.ELSE, RegionKind.ARM)
-            and (flow.place(flow.entering(one)) is Place.DEVICE or _names_an_operator(function, regions[one]))
+            and (flow.place(flow.entering(one)) is Place.DEVICE or names_an_operator(function, regions[one]))
             and self.launches_in(function, regions[one].start, regions[one].end)
             for one in function.ancestors(read.region)
         )
@@ -98,7 +98,7 @@ class DeviceWork:
         region = function.facts.regions[branch]
         if region.kind not in (RegionKind.THEN, RegionKind.ELSE, RegionKind.ARM):
             return False
-        if _names_an_operator(function, region):
+        if names_an_operator(function, region):
             return False
         if region.group_start <= read.start < region.group_end:
             return True

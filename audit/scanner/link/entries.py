@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from audit.scanner.extract.facts import Call, RegionKind
 from audit.scanner.link.attempts import Attempts, is_outcome
-from audit.scanner.link.device_work import DeviceWork
+from audit.scanner.link.device_work import DeviceWork, names_an_operator
 from audit.scanner.link.flow import Flow, Place, Test
 from audit.scanner.link.summaries import Read, Summaries
 from audit.scanner.link.unit import Fn
@@ -140,7 +140,7 @@ class Entries:
         """Say whether a plain condition (a size, a rank, a mode) has the device on its other side."""
         regions = function.facts.regions
         region = regions[test.region]
-        if not self._is_plain(function, flow, test, region.kind):
+        if not self._is_plain(function, flow, test, region.kind) or names_an_operator(function, region):
             return False
         if not test.encloses:
             return region.kind == RegionKind.THEN and self._work.launches_in(

@@ -237,6 +237,17 @@ class Flow:
                 return subject
         return ""
 
+    def value_before(self, name: str, offset: int) -> str:
+        """Return the text of the value that a local is bound to where an offset stands."""
+        text = self.function.text
+        found = ""
+        for let in self.function.facts.lets:
+            if let.value_start and let.end <= offset:
+                pattern = text(let.pattern_start, let.pattern_end).removeprefix("mut ").strip()
+                if pattern == name:
+                    found = text(let.value_start, let.value_end)
+        return found
+
     @cached_property
     def _values(self) -> dict[str, str]:
         text = self.function.text

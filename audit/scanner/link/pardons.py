@@ -18,6 +18,13 @@ _READING = re.compile(r"^(?:read|download|readback|fetch)(?:_|$)|_(?:to_host|to_
 _ITERATES = frozenset({"iter", "into_iter"})
 
 
+def _is_handed_out(function: Fn, call: Call) -> bool:
+    """Say whether what a call yields is the value of its branch, as it is."""
+    region = function.facts.regions[call.region]
+    rest = function.text(call.end, region.tail_end)
+    return region.tail_start <= call.start and rest.strip("? \n)") == ""
+
+
 class Pardons:
     """Answers for one call graph."""
 
@@ -93,7 +100,7 @@ class Pardons:
         """Say whether a function computes one element from data that it downloads itself."""
         downloads = self._graph.profile.downloads
         return self._graph.operands.returns_element(function) and any(
-            call.name in downloads for call in function.facts.calls
+            call.name in downloads and not _is_handed_out(function, call) for call in function.facts.calls
         )
 
     def pardon_upload(self, function: Fn, call: Call) -> str:
