@@ -140,7 +140,7 @@ def test_the_command_goes_on_waiting_when_the_database_restarts(
     shutil.copytree(SAMPLE, tmp_path / "tree")
 
     def restart(seconds: float) -> None:
-        monkeypatch.setattr("migrations_tracker.management.commands.scan.time.sleep", finish)
+        monkeypatch.setattr("migrations_tracker.management.commands.scan.sleep", finish)
         with suppress(OperationalError), connection.cursor() as cursor:
             cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
 
@@ -148,6 +148,6 @@ def test_the_command_goes_on_waiting_when_the_database_restarts(
         ScanRun.objects.update(state=RowState.SUCCEEDED, finished_at=Now())
 
     monkeypatch.setattr("migrations_tracker.services.scans.current_app.send_task", lambda *_, **__: None)
-    monkeypatch.setattr("migrations_tracker.management.commands.scan.time.sleep", restart)
+    monkeypatch.setattr("migrations_tracker.management.commands.scan.sleep", restart)
     call_command("scan", str(tmp_path / "tree"), timeout=PATIENCE_SECONDS)
     assert "waiting for a worker" in capsys.readouterr().out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-import time
+from time import monotonic, sleep
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -32,7 +32,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Ask, wait and say what came of it; the exit status is 1 when the scan failed."""
-        deadline = time.monotonic() + options["timeout"]
+        deadline = monotonic() + options["timeout"]
         try:
             repository = repository_add(location=options["location"], name=options["name"], actor=None)
             asked = scan_ask(repository=repository, revision=options["rev"], actor=None)
@@ -53,14 +53,14 @@ class Command(BaseCommand):
     def _wait(self, row: ScanRun | ScanRequest, deadline: float) -> None:
         said = ""
         while not row.is_over:
-            if time.monotonic() > deadline:
+            if monotonic() > deadline:
                 raise CommandError(f"{row} is still {row.state}. It goes on; its page shows how it ends.")
             text = _progress(row)
             if text != said:
                 self.stdout.write(text)
                 sys.stdout.flush()
             said = text
-            time.sleep(POLL_SECONDS)
+            sleep(POLL_SECONDS)
             try:
                 row.refresh_from_db()
             except OperationalError:
