@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -220,6 +220,7 @@ PROFILE_SECTIONS: dict[str, type[Any]] = {
 }
 
 
+@lru_cache(maxsize=1024)
 def any_pattern(patterns: tuple[str, ...]) -> re.Pattern[str]:
     """Compile patterns into one that matches where any of them does (nowhere, when there is none)."""
     return re.compile("|".join(f"(?:{pattern})" for pattern in patterns) or r"(?!)")

@@ -13,7 +13,7 @@ _LEAD = re.compile(r"^\s*(?:///?!?|/\*\*?!?|\*/|\*(?!\*))[ \t]?", re.MULTILINE)
 _RULER = re.compile(r"^[\s\-=*/#~]+$")
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class CommentBlock:
     """Comments with nothing but white space between them."""
 
@@ -39,15 +39,26 @@ class CommentBlock:
 
 
 def blocks_of(unit: Unit) -> Iterator[CommentBlock]:
-    """Yield the comment blocks of a file, in source order."""
+    """Yield the comment blocks of a file, in source order.
+
+    A block goes on when the next comment stands on the next line and is of the same kind.
+    """
+    data = unit.data
     start = end = -1
+    mark = b""
     for one_start, one_end in unit.facts.comments:
-        if start >= 0 and _continues(unit, start, end, one_start):
+        one_mark = _mark(unit, one_start)
+        # A line comment's span may hold its line break.
+        if (
+            one_mark == mark
+            and data.count(b"\n", max(end - 1, start), one_start) <= 1
+            and not data[end:one_start].strip()
+        ):
             end = one_end
             continue
         if start >= 0:
             yield CommentBlock(unit, start, end)
-        start, end = one_start, one_end
+        start, end, mark = one_start, one_end, one_mark
     if start >= 0:
         yield CommentBlock(unit, start, end)
 
@@ -75,14 +86,6 @@ def span_of(block: CommentBlock, offset: int) -> tuple[int, int]:
                 return position + len(raw) - len(raw.lstrip()), position + len(raw.rstrip().encode())
         position += len(raw.encode())
     return block.start, block.end
-
-
-def _continues(unit: Unit, start: int, end: int, following: int) -> bool:
-    """A comment goes on when the next one stands on the next line and is of the same kind."""
-    between = unit.data[end:following]
-    # A line comment's span may hold its line break.
-    breaks = unit.data[max(end - 1, start) : following].count(b"\n")
-    return not between.strip() and breaks <= 1 and _mark(unit, start) == _mark(unit, following)
 
 
 def _mark(unit: Unit, start: int) -> bytes:

@@ -251,17 +251,18 @@ class Resolver:
 
     def _let_type(self, function: Fn, let: Let) -> tuple[str, str]:
         unit = function.unit
-        name = _IDENTIFIER.match(unit.text(let.pattern_start, let.pattern_end))
-        if name is None:
-            return "", ""
+        type_ = ""
         if let.value_start:
             annotation = unit.text(let.pattern_end, let.value_start).rstrip("= \n")
             if annotation.startswith(":"):
-                return name[1], _unwrapped(annotation[1:])
-            built = _CONSTRUCTOR.match(unit.text(let.value_start, min(let.value_end, let.value_start + 120)))
-            if built is not None and built[2] not in ("Ok", "Some", "Err", "Arc", "Box", "Rc"):
-                return name[1], function.self_type if built[2] == "Self" else built[2]
-        return "", ""
+                type_ = _unwrapped(annotation[1:])
+            else:
+                value = unit.text(let.value_start, min(let.value_end, let.value_start + 120))
+                built = _CONSTRUCTOR.match(value) if "::" in value or "{" in value else None
+                if built is not None and built[2] not in ("Ok", "Some", "Err", "Arc", "Box", "Rc"):
+                    type_ = function.self_type if built[2] == "Self" else built[2]
+        name = _IDENTIFIER.match(unit.text(let.pattern_start, let.pattern_end)) if type_ else None
+        return (name[1], type_) if name is not None else ("", "")
 
     def uses(self, unit: Unit) -> dict[str, tuple[str, ...]]:
         """Return what each imported name of a file stands for, as path."""
