@@ -17,6 +17,7 @@ from audit.scanner.ptx.assembler import find_assembler
 from audit.scanner.report import FileStatus, ScanReport
 from audit.scanner.source.memory import MemorySource
 from tests.samples.markers import MINITORCH, MarkerError, Place, Sample, read_sample
+from tests.toolchain import rust_program
 
 RULE_IDS = tuple(f"FT{number:03}" for number in range(1, 19))
 REGISTERED = {rule.id for rule in RULES}
@@ -99,9 +100,9 @@ FEATURES = (
 
 @pytest.mark.parametrize("features", FEATURES, ids=lambda features: " ".join(features) or "default")
 def test_cargo_accepts_the_workspace(tmp_path: Path, features: tuple[str, ...]) -> None:
-    cargo = shutil.which("cargo")
+    cargo = rust_program("cargo")
     if cargo is None:
-        pytest.skip("cargo is not on the PATH: nothing shows that the sample compiles")
+        pytest.skip("no cargo that works is on the PATH: nothing shows that the sample compiles")
     copy = tmp_path / "minitorch"
     shutil.copytree(MINITORCH, copy, ignore=shutil.ignore_patterns("target"))
     done = subprocess.run(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from datetime import date
 from pathlib import Path
@@ -17,6 +16,7 @@ from audit.policy.clauses import (
     load_policy,
     parse_policy,
 )
+from tests.toolchain import rust_program
 
 PRELUDE = """
 #![allow(dead_code, unused_variables, unexpected_cfgs)]
@@ -91,7 +91,7 @@ def test_a_mandatory_or_forbidden_clause_shows_both_shapes() -> None:
             assert clause.wrong, clause.id
 
 
-@pytest.mark.skipif(shutil.which("rustc") is None, reason="no rustc on PATH: the clauses' Rust not compiled")
+@pytest.mark.skipif(rust_program("rustc") is None, reason="no rustc that works: the Rust was not compiled")
 @pytest.mark.parametrize("cfg", ['feature="none"', 'feature="cuda"'])
 def test_every_example_compiles_with_and_without_the_gpu_feature(cfg: str, tmp_path: Path) -> None:
     modules = [

@@ -378,7 +378,13 @@ def test_an_interrupt_ends_the_scan_with_one_line(crate: Path, seconds: float) -
     write_tree(crate, {f"src/m{number}.rs": DEFERRED * 3000 for number in range(40)})
     command = (sys.executable, "-m", "audit.scanner", str(crate), "--no-cache", "--jobs", "2")
     with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        command,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        # A shell that runs the tests in the background lets everything below it ignore the signal.
+        preexec_fn=hear_interrupts,
     ) as running:
         wait_for_children(running.pid)
         time.sleep(seconds)
@@ -388,6 +394,10 @@ def test_an_interrupt_ends_the_scan_with_one_line(crate: Path, seconds: float) -
         finally:
             running.kill()
     assert (running.returncode, out, error) == (130, b"", b"ferroaudit: interrupted\n")
+
+
+def hear_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def wait_for_children(process_id: int) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-import shutil
 import subprocess
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -22,6 +21,7 @@ from audit.parity.catalogue import Direction
 from audit.services.parity import parity_dumps_import_shipped
 from migrations_tracker.selectors.capability_list import percent
 from tests.factories import ingest, make_capability, make_report, make_result, store_capabilities
+from tests.toolchain import rust_program
 
 LIST = "/capabilities/"
 CELLS = [
@@ -191,8 +191,8 @@ def test_the_rust_table_compiles_and_finds_its_rows(
     call_command("capabilities", "--rust")
     source = capsys.readouterr().out
     assert source.count("    Capability { ") == len(CELLS)
-    if shutil.which("rustc") is None:
-        pytest.skip("no rustc on PATH: the table is not compiled")
+    if rust_program("rustc") is None:
+        pytest.skip("no rustc that works: the table is not compiled")
     check = """
 fn main() {
     let row = capability("aten::exp", "float64", "cuda", "forward").unwrap();

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.toolchain import rust_program
 from tests.workers.runner.gpuproof import CRATE, FEATURES, sample, sample_job
 from workers.protocol.codec import canonical_bytes, from_bytes
 from workers.protocol.job import BundleRef, JobSpec
@@ -19,7 +20,7 @@ from workers.runner.probe.conclusions import RUN_ON_DEVICE
 
 COMMIT = "0" * 40
 
-pytestmark = pytest.mark.skipif(shutil.which("cargo") is None, reason="no cargo on the PATH")
+pytestmark = pytest.mark.skipif(rust_program("cargo") is None, reason="no cargo that works")
 
 
 @pytest.fixture(scope="module")
