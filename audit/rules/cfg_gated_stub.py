@@ -39,7 +39,8 @@ class CfgGatedStub(Rule):
 
     ## Known problems
     Where another rule sees the same read (`fake-gpu-function`, `reference-punt`), this rule reports it if the
-    gate is on the item, block or statement itself, and nothing behind the gate reaches the device. A gate on
+    gate is on the item, block or statement itself, and nothing behind the gate reaches the device; unless
+    the feature is on by default: then the body is a fake, gated or not. A gate on
     a whole file or out-of-line module says nothing about one function and is not looked at. In builds without
     the feature, bookkeeping that does nothing (`seal`, `set_current_stream`) is not reported. Functions in
     macro definitions are not looked at: what they launch may come from the invocation.
@@ -53,7 +54,7 @@ class CfgGatedStub(Rule):
         Example(
             "host body behind the feature",
             """
-            #[cfg(feature = "cuda")]
+            #[cfg(feature = "wgpu")]
             pub fn gpu_median(x: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
                 let mut host = gpu_to_cpu(x, d)?;  //~ FT004
                 host.sort_by(f32::total_cmp);
@@ -276,7 +277,7 @@ class _Stubs:
         code = code_of(function.unit, part.start, part.end)
         if not self._launches(function, part):
             if self.host_path(function, part) is not None:
-                return HOST_BODY
+                return "" if part.is_whole and self._is_on_by_default(function, part) else HOST_BODY
             if self._is_probe(function) and _YES.match(code):
                 return "claimed-availability"
             if part.is_whole and _NOTHING.match(code) and self._has_work(function):
@@ -284,6 +285,13 @@ class _Stubs:
             if not part.is_whole and self._is_gpu_code(function) and _is_residue(code):
                 return "no-op-block"
         return ""
+
+    def _is_on_by_default(self, function: Fn, part: Gated) -> bool:
+        """Say whether a gate is open unless somebody closes it: then the body is fake, gated or not."""
+        package = function.unit.package
+        default = frozenset(package.features.get("default", ())) if package is not None else frozenset()
+        asked = {value for name, value in part.cfg.flags() if name == "feature" and value is not None}
+        return bool(asked) and asked <= default
 
     def _form_without(self, function: Fn, part: Gated) -> str:
         """Judge the build without the feature: data handed out by what is named as GPU code."""

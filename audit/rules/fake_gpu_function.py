@@ -35,6 +35,16 @@ class FakeGpuFunction(Rule):
     message = "named or located as GPU code, computes on the host only"
     invalid = (
         Example(
+            "whole buffer read for one truth value, behind the default feature",
+            """
+            #[cfg(feature = "cuda")]
+            pub fn gpu_has_nan(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<bool> {
+                let host = gpu_to_cpu(a, d)?;  //~ FT002
+                Ok(host.iter().any(|v| v.is_nan()))
+            }
+            """,
+        ),
+        Example(
             "numbers that are drawn on the host and uploaded",
             """
             pub fn gpu_rand(len: usize, generator: &Generator, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {

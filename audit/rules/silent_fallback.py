@@ -40,6 +40,26 @@ class SilentFallback(Rule):
     message = "computes on the host by default when the device path fails"
     invalid = (
         Example(
+            "operator that only has the name of an export",
+            """
+            pub fn gpu_slice_write(
+                src: &CudaBuffer<f32>,
+                dst: &mut CudaBuffer<f32>,
+                d: &GpuDevice,
+            ) -> GpuResult<()> {
+                let f = match get_or_compile(d.context(), SLICE_WRITE_PTX, "slice_write_kernel") {
+                    Ok(f) => f,
+                    Err(_) => {
+                        let host = gpu_to_cpu(src, d)?;  //~ FT001
+                        *dst = cpu_to_gpu(&written(&host), d)?;
+                        return Ok(());
+                    }
+                };
+                launch(&f, src, dst)
+            }
+            """,
+        ),
+        Example(
             "closure that runs when the launch failed",
             """
             pub fn gpu_exp(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {

@@ -126,6 +126,10 @@ class Operands:
         is_conversion = function.name.startswith(("to_", "into_", "as_"))
         return bool(words) and all(is_conversion or self._is_host_word(word) for word in words)
 
+    def returns_positions(self, function: Fn) -> bool:
+        """Say whether a function returns a list of integers."""
+        return bool(re.fullmatch(r"Vec<(?:usize|[iu](?:32|64))", _bare_return(function)))
+
     def returns_scalar(self, function: Fn) -> bool:
         """Say whether a function returns one number or a truth value."""
         return bool(re.fullmatch(r"bool|[iuf](?:8|16|32|64|size)", _bare_return(function)))

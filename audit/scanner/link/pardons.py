@@ -15,6 +15,7 @@ from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
 
 _READING = re.compile(r"^(?:read|download|readback|fetch)(?:_|$)|_(?:to_host|to_cpu)$")
+_CONVERTS = re.compile(r"(?:^|_)(?:to|as|into|from)_")
 _ITERATES = frozenset({"iter", "into_iter"})
 
 
@@ -43,7 +44,9 @@ class Pardons:
             return "transfer-api"
         if self.is_setup(function):
             return "setup"
-        if any(map(self._export_name.search, (function.name, *function.module))):
+        if not self._graph.is_gpu_located(function) and any(
+            map(self._export_name.search, (function.name, *function.module))
+        ):
             return "export"
         if self.returns_host_data(function):
             return "explicit-host-return"
@@ -79,12 +82,28 @@ class Pardons:
             and not self._is_backend_default(function)
             and not self._makes_tensors(function)
             and not self._computes_element(function)
-            and not self._reduces_after_launch(function)
+            and not self._reduces_on_host(function)
+            and not self._computes_positions(function)
         )
 
-    def _reduces_after_launch(self, function: Fn) -> bool:
-        """Say whether GPU code reads the whole outcome of a launch to reduce it to one value on the host."""
-        if function.index not in self._launches.found or not self._graph.is_gpu_located(function):
+    def _computes_positions(self, function: Fn) -> bool:
+        """Say whether a function computes positions from a tensor that it is given and reads itself."""
+        if not self._graph.operands.returns_positions(function) or _CONVERTS.search(function.name):
+            return False
+        given = {
+            one.name
+            for one in function.facts.parameters
+            if one.name != "self" and self._graph.operands.names_device_type(one.type)
+        }
+        downloads = self._graph.profile.downloads
+        return any(
+            call.name in downloads and self._graph.operand(function, call).lstrip("&") in given
+            for call in function.facts.calls
+        )
+
+    def _reduces_on_host(self, function: Fn) -> bool:
+        """Say whether GPU code reads device data whole, to reduce it to one value on the host."""
+        if not self._graph.is_gpu_located(function):
             return False
         downloads = self._graph.profile.downloads
         names = [call.name for call in function.facts.calls]

@@ -28,7 +28,7 @@ pub fn gpu_warm_up(_device: &GpuDevice) -> GpuResult<()> {
 /// Compress to 2:4: keep the two largest of four.
 #[cfg(feature = "cuda")]
 pub fn gpu_compress_24(x: &CudaBuffer<f32>, device: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
-    let mut host = gpu_to_cpu(x, device)?; //~ FT004
+    let mut host = gpu_to_cpu(x, device)?; //~ FT002
     for four in host.chunks_mut(4) {
         let mut order: Vec<usize> = (0..four.len()).collect();
         order.sort_by(|&a, &b| four[b].abs().total_cmp(&four[a].abs()));
