@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -313,12 +314,19 @@ def _identity(rule: Rule, candidate: Candidate, bodies: dict[int, str]) -> Ident
 
 
 def _body(function: Fn, bodies: dict[int, str]) -> str:
-    """Return a function without its name and without white space: its own name in its body is no telling."""
+    """Return a function without its name, comments and white space."""
     known = bodies.get(function.index)
     if known is None:
-        facts = function.facts
-        end_of_name = facts.name_start + len(facts.name.encode())
-        known = bodies[function.index] = "".join(function.text(end_of_name, facts.body_end).split())
+        facts, comments = function.facts, function.unit.facts.comments
+        position = facts.name_start + len(facts.name.encode())
+        parts = []
+        for start, end in comments[bisect_left(comments, (position, 0)) :]:
+            if start >= facts.body_end:
+                break
+            parts.append(function.text(position, start))
+            position = end
+        parts.append(function.text(position, facts.body_end))
+        known = bodies[function.index] = "".join("".join(parts).split())
     return known
 
 
