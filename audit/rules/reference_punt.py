@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from audit.rules.base import Example, Rule
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.entries import Trigger
+from audit.scanner.link.unit import Fn
 from audit.scanner.link.uses import Use
 from audit.scanner.report import Level
 
@@ -147,6 +148,12 @@ class ReferencePunt(Rule):
                 and not path.is_host_update
                 and not path.is_transport
                 and not path.launches_beside
+                and not _is_kernel_driver(judgement, path.function)
             ):
                 form = "host-body" if path.upload is None else "host-body-and-upload"
                 yield judgement.host_path_candidate(path, form)
+
+
+def _is_kernel_driver(judgement: Judgement, function: Fn) -> bool:
+    """Say whether a function is named as GPU code and does launch: what it reads is no host body."""
+    return judgement.is_gpu_named(function) and function.index in judgement.summaries.launching
