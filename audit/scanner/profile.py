@@ -147,6 +147,7 @@ class SetupWords:
 
     constructor_patterns: tuple[str, ...]
     export_patterns: tuple[str, ...]
+    check_patterns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

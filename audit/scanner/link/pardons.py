@@ -36,6 +36,7 @@ class Pardons:
         self._consents = Consents(graph, gates)
         self._rejections = rejections
         self._setup_name = any_pattern(graph.profile.setup.constructor_patterns)
+        self._check_name = any_pattern(graph.profile.setup.check_patterns)
         self._export_name = any_pattern(graph.profile.setup.export_patterns)
 
     def pardon(self, function: Fn, call: Call) -> str:
@@ -48,6 +49,8 @@ class Pardons:
             map(self._export_name.search, (function.name, *function.module))
         ):
             return "export"
+        if any(map(self._check_name.search, (function.name, *function.module))):
+            return "check"
         if self.returns_host_data(function):
             return "explicit-host-return"
         flow = self._graph.flow(function)
