@@ -11,6 +11,7 @@ from audit.scanner.judge import Candidate, Judgement, Step
 from audit.scanner.link.consents import ONCE, PARTIAL
 from audit.scanner.link.paths import HostPath
 from audit.scanner.link.unit import Fn
+from audit.scanner.outcome.gating import Gating
 from audit.scanner.report import Level
 
 _MESSAGES = {
@@ -23,7 +24,8 @@ class UngatedWarning(Rule):
     """
     ## What it does
     Checks for fallbacks that warn and then compute on the host by default, and for opt-in gates that do not
-    hold: read once for the life of the process, or computing on the host without a warning.
+    hold: read once for the life of the process, or computing on the host without a warning that names the
+    kernel and the variable.
 
     ## Why is this bad?
     A warning is no consent. PyTorch's one fallback, for MPS, is off unless the environment variable is set,
@@ -105,7 +107,7 @@ class UngatedWarning(Rule):
                     if std::env::var("FERROTORCH_ENABLE_GPU_FALLBACK").is_err() {
                         return Err(FerrotorchError::NotImplementedOnCuda { op });
                     }
-                    tracing::warn!(op, "computing on the host");
+                    tracing::warn!(op, "on the host; unset FERROTORCH_ENABLE_GPU_FALLBACK for an error");
                 }
                 Ok(())
             }
@@ -126,6 +128,24 @@ class UngatedWarning(Rule):
             }
             """,
             path="ferrotorch-distributions/src/lib.rs",
+        ),
+        Example(
+            "gate whose warning names neither kernel nor variable",
+            """
+            fn check_opt_in(op: &'static str) -> GpuResult<()> {
+                if std::env::var("FERROTORCH_ENABLE_GPU_FALLBACK").is_ok() {
+                    tracing::warn!("computing on the host");  //~ FT013
+                    return Ok(());
+                }
+                Err(GpuError::Unsupported { op })
+            }
+
+            pub fn gpu_neg(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
+                check_opt_in("neg")?;
+                let host = gpu_to_cpu(a, d)?;
+                cpu_to_gpu(&host.iter().map(|x| -x).collect::<Vec<_>>(), d)
+            }
+            """,
         ),
         Example(
             "gate that says nothing",
@@ -151,7 +171,7 @@ class UngatedWarning(Rule):
             """
             fn check_opt_in(op: &'static str) -> GpuResult<()> {
                 if std::env::var("FERROTORCH_ENABLE_GPU_FALLBACK").is_ok() {
-                    tracing::warn!(op, "computing on the host");
+                    tracing::warn!(op, "on the host; unset FERROTORCH_ENABLE_GPU_FALLBACK for an error");
                     return Ok(());
                 }
                 Err(GpuError::Unsupported { op })
@@ -170,7 +190,7 @@ class UngatedWarning(Rule):
             fn opted_in() -> bool {
                 let set = std::env::var("FERROTORCH_ENABLE_GPU_FALLBACK").is_ok();
                 if set {
-                    tracing::warn!("computing on the host");
+                    tracing::warn!(op = "order", "unset FERROTORCH_ENABLE_GPU_FALLBACK for an error");
                 }
                 set
             }
@@ -189,7 +209,7 @@ class UngatedWarning(Rule):
                     if std::env::var("FERROTORCH_ENABLE_GPU_FALLBACK").is_err() {
                         return Err(FerrotorchError::NotImplementedOnCuda { op: "mode" });
                     }
-                    tracing::warn!("computing on the host");
+                    tracing::warn!(op = "order", "unset FERROTORCH_ENABLE_GPU_FALLBACK for an error");
                 }
                 let data = x.data_vec()?;
                 Tensor::from_vec(vec![data[0]], &[1])
@@ -231,6 +251,7 @@ class UngatedWarning(Rule):
             if function.is_product_code:
                 yield from _read_once(judgement, function)
         yield from _silent_gates(judgement)
+        yield from _vague_warnings(judgement)
 
 
 def _warning_before(judgement: Judgement, path: HostPath) -> Call | None:
@@ -270,6 +291,29 @@ def _read_once(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
             function, call
         ):
             yield Candidate(function.unit, call.start, call.end, function, ONCE)
+
+
+def _vague_warnings(judgement: Judgement) -> Iterator[Candidate]:
+    """Yield the warnings of gates that do not say which kernel it is, or what to unset."""
+    gating = Gating(judgement.summaries)
+    seen: set[tuple[int, int]] = set()
+    for function in judgement.product_functions:
+        for gate in gating.gates(function):
+            found = gating.warning_of(function, gate)
+            if found is None or gating.names_its_case(*found):
+                continue
+            holder, warning = found
+            if (holder.index, warning.start) not in seen:
+                seen.add((holder.index, warning.start))
+                yield Candidate(
+                    holder.unit,
+                    warning.start,
+                    warning.end,
+                    holder,
+                    "vague-warning",
+                    message="warns of a fallback without naming the kernel and the variable",
+                    level=Level.WARNING,
+                )
 
 
 def _silent_gates(judgement: Judgement) -> Iterator[Candidate]:

@@ -145,7 +145,11 @@ class Outcomes:
         steps = []
         for gate in gates:
             warning = gating.warning_of(function, gate)
-            if warning is None or not gating.names_its_case(*warning):
+            if (
+                warning is None
+                or not gating.is_asked_each_time(function, gate)
+                or not gating.names_its_case(*warning)
+            ):
                 return None
             steps.append(_step(function, gate.call, "guard", "computes on the host only when opted in"))
             steps.append(_step(*warning, "effect", "and warns each time, naming kernel and variable"))

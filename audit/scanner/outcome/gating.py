@@ -48,6 +48,10 @@ class Gating:
                 found.append(GateCall(call, helper))
         return found
 
+    def is_asked_each_time(self, function: Fn, gate: GateCall) -> bool:
+        """Say whether a gate reads the variable at each call, and not once for the life of the process."""
+        return not self._summaries.gates[(gate.helper or function).index].is_once
+
     def is_behind(self, function: Fn, call: Call) -> bool:
         """Say whether a call only runs when the user opted in."""
         return self._summaries.pardon(function, call) == "opt-in"

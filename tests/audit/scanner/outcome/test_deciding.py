@@ -155,6 +155,20 @@ def test_a_gate_that_does_not_tell_kernel_and_variable_is_no_outcome(warning: st
     assert became(CORE, PUNT, after, "FT005") is None
 
 
+def test_a_gate_that_is_read_once_is_no_outcome() -> None:
+    once = """
+static ENABLED: OnceLock<bool> = OnceLock::new();
+
+fn opted_in() -> bool {
+    tracing::warn!(op = "erf", "unset FERROTORCH_ENABLE_GPU_FALLBACK to make this an error");
+    *ENABLED.get_or_init(|| std::env::var("FERROTORCH_ENABLE_GPU_FALLBACK").is_ok())
+}
+"""
+    refusal = 'return Err(FerrotorchError::NotImplementedOnCuda { op: "erf" });'
+    gate = f"if x.is_cuda() && !opted_in() {{\n        {refusal}\n    }}"
+    assert became(CORE, PUNT, once + PUNT.replace("let host", gate + "\n    let host"), "FT005") is None
+
+
 def test_a_gate_behind_the_read_is_no_outcome() -> None:
     after = CHECK + PUNT.replace(
         "Tensor::from_storage", 'check_opt_in(&[x], "erf")?;\n    Tensor::from_storage'
