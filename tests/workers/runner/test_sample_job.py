@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -45,14 +46,15 @@ def run_sample(bundle: Path, work: Path) -> Outcome:
 
 
 @pytest.fixture(scope="module")
-def outcome(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+def outcome(bundle: Path) -> Outcome:
     """Run the whole sample once on this machine."""
     if probe_machine().inability(RUN_ON_DEVICE) is None:
         pytest.skip("this machine has a device, so nothing ends in `no-device`")
-    work = tmp_path_factory.mktemp("work")
-    for folder in (work, *work.parents[:2]):
-        folder.chmod(0o711)
-    return run_sample(bundle, work)
+    # The tests run as another user, who can't pass through pytest's own folders.
+    with tempfile.TemporaryDirectory(prefix="ferroaudit-test-", ignore_cleanup_errors=True) as name:
+        work = Path(name)
+        work.chmod(0o711)
+        return run_sample(bundle, work)
 
 
 def test_without_a_device_the_job_ends_with_the_reading_that_says_so(outcome: Outcome) -> None:
