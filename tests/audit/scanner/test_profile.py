@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from importlib.resources import files
 
 import pytest
 
-from audit.scanner.profile import ProfileError, load_profile, parse_profile, profile_names
+from audit.scanner.profile import PROFILE_SECTIONS, ProfileError, load_profile, parse_profile, profile_names
 
 TEXT = files("audit.scanner").joinpath("profiles", "ferrotorch.toml").read_text("utf-8")
 
@@ -76,3 +77,17 @@ def test_the_digest_covers_what_is_extended() -> None:
     text = '\nname = "mine"\n'
     over = {name: parse_profile(f'extends = "{name}"{text}', "mine.toml").digest for name in profile_names()}
     assert len(set(over.values())) == len(over)
+
+
+def test_the_generic_profile_knows_every_word_of_the_default_one() -> None:
+    default, generic = load_profile(), load_profile("generic")
+    missing = {
+        f"{key}.{entry.name}": sorted(words)
+        for key, section in PROFILE_SECTIONS.items()
+        for entry in fields(section)
+        if (
+            words := set(getattr(getattr(default, key), entry.name))
+            - set(getattr(getattr(generic, key), entry.name))
+        )
+    }
+    assert missing == {}
