@@ -76,6 +76,29 @@ class FakeGpuFunction(Rule):
     )
     valid = (
         Example(
+            "launch by a function that is handed over by its path",
+            """
+            pub fn gpu_total(parts: &[CudaBuffer<f32>], d: &GpuDevice) -> GpuResult<Vec<CudaBuffer<f32>>> {
+                let sums = with_each(parts, kernels::run_sum)?;
+                let sizes = gpu_to_cpu(&sums[0], d)?;
+                sums.iter().map(|one| cpu_to_gpu(&sizes[..1], d)).collect()
+            }
+
+            fn with_each(
+                parts: &[CudaBuffer<f32>],
+                run: fn(&CudaBuffer<f32>) -> GpuResult<CudaBuffer<f32>>,
+            ) -> GpuResult<Vec<CudaBuffer<f32>>> {
+                parts.iter().map(run).collect()
+            }
+
+            pub mod kernels {
+                pub fn run_sum(a: &CudaBuffer<f32>) -> GpuResult<CudaBuffer<f32>> {
+                    launch(&kernel("sum")?, a)
+                }
+            }
+            """,
+        ),
+        Example(
             "upload of what the caller gave",
             """
             pub fn gpu_from_f64(values: &[f64], d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {

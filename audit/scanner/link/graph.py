@@ -56,6 +56,8 @@ class CallGraph:
         found: dict[str, list[tuple[Fn, Call]]] = defaultdict(list)
         renamed, macros = self._renamed, self._macros
         special = renamed.keys() | macros
+        for name, function, call in self._passing_calls():
+            found[name].append((function, call))
         for function in self.workspace.functions:
             for call in function.facts.calls:
                 called = call.name
@@ -73,6 +75,14 @@ class CallGraph:
                         for name in _NAME_ARGUMENT.findall(function.text(call.arguments_start, call.end)):
                             found[name].append((function, call))
         return found
+
+    def _passing_calls(self) -> Iterator[tuple[str, Fn, Call]]:
+        """Yield the calls that are given functions as arguments, by the names of these."""
+        for (index, start, end), paths in self.resolver.passed.items():
+            function = self.workspace.functions[index]
+            call = next(one for one in function.facts.calls if (one.start, one.end) == (start, end))
+            for path in paths:
+                yield path[-1], function, call
 
     @cached_property
     def _macros(self) -> frozenset[str]:

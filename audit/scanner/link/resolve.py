@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 from functools import cached_property, lru_cache
 
 from audit.scanner.extract.facts import Call, CallKind, Let
 from audit.scanner.extract.items import split_list
+from audit.scanner.link.passed import Key, Path, passed_paths
 from audit.scanner.link.standard import STANDARD_METHODS
 from audit.scanner.link.unit import Fn, Unit, base_type
 from audit.scanner.link.workspace import Workspace
@@ -59,9 +61,24 @@ class Resolver:
         found = self._cache.get(key)
         if found is None:
             can_name = self._workspace.can_name
-            found = tuple(one for one in self._resolve(function, call) if can_name(function, one))
+            called = self._resolve(function, call)
+            for path in self.passed.get(key, ()):
+                called = called + self._at_argument(function, path)
+            found = tuple(one for one in called if can_name(function, one))
             self._cache[key] = found
         return found
+
+    @cached_property
+    def passed(self) -> Mapping[Key, tuple[Path, ...]]:
+        """The paths of functions that calls are given as arguments: they may call them."""
+        return passed_paths(self._workspace)
+
+    def _at_argument(self, function: Fn, path: Path) -> list[Fn]:
+        owner = function.self_type if path[-2] == "Self" else path[-2]
+        if owner[:1].isupper():
+            return _live(function, self._methods_by_type.get((owner, path[-1]), []))
+        expanded = self.uses(function.unit).get(path[0], (path[0],))
+        return _live(function, self._free_by_path(function.unit, (*expanded, *path[1:])))
 
     def _resolve(self, function: Fn, call: Call) -> list[Fn]:
         if call.name not in self._workspace.by_name:
