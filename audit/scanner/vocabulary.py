@@ -75,6 +75,8 @@ _PATTERNS = (
         rf"\b{_GPU}[\s-]+{_SUPPORT}\s+(?:is|as|on a)\s+(?:a\s+)?{_BEST_EFFORT}",
     ),
 )
+# Every phrase has one of these.
+_TELLING = re.compile(rf"{_BACK}|{_BEST_EFFORT}|{_READY}", re.IGNORECASE)
 _SUBJECT = re.compile(rf"cpu|host|{_BEST_EFFORT}", re.IGNORECASE)
 # What is denied, undone, or told of others right before the phrase's core is no claim.
 _CORE = re.compile(rf"{_BACK}|{_BEST_EFFORT}|otherwise|else\b", re.IGNORECASE)
@@ -121,7 +123,7 @@ def forbidden_phrases(text: str) -> tuple[Phrase, ...]:
 
 
 def _phrase_in(plain: str, start: int, end: int) -> Phrase | None:
-    if not _SUBJECT.search(plain, start, end):
+    if not _SUBJECT.search(plain, start, end) or not _TELLING.search(plain, start, end):
         return None
     for form, pattern in _PATTERNS:
         for match in pattern.finditer(plain, start, end):

@@ -10,6 +10,8 @@ from audit.scanner.extract.facts import CallKind
 from audit.scanner.link.summaries import Summaries
 from audit.scanner.profile import any_pattern
 
+# How far before a name the keyword that defines it may stand.
+_LEAD = 200
 _WORD = re.compile(r"\b[a-z_]\w*\b")
 # What an operator symbol calls.
 _SYMBOLS = ("add", "sub", "mul", "div", "rem", "neg", "not", "index", "deref")
@@ -37,14 +39,23 @@ def is_given_away(summaries: Summaries, name: str) -> bool:
     """Say whether something is named without being called: as a function value, or as a type argument."""
     if not summaries.profile.tests.presumed_patterns:
         return False
-    mention = re.compile(rb"(?<![\w.])" + name.encode() + rb"\b(?!\s*[(:!])(?!\s*<)")
+    word = name.encode()
+    mention = re.compile(rb"(?<![\w.])" + word + rb"\b(?!\s*[(:!])(?!\s*<)")
     return any(
         not any(use.start <= found.start() < use.end for use in unit.facts.uses)
         and not any(start <= found.start() < end for start, end in unit.facts.comments)
         for unit in summaries.workspace.units.values()
+        if word in unit.data
         for found in mention.finditer(unit.data)
-        if not unit.data[: found.start()].rstrip().endswith((b"fn", b"macro_rules!"))
+        if not unit.data[max(found.start() - _LEAD, 0) : found.start()]
+        .rstrip()
+        .endswith((b"fn", b"macro_rules!"))
     )
+
+
+def _before(data: bytes, offset: int) -> bytes:
+    """Return what stands right before an offset, without the white space in between."""
+    return data[max(offset - _LEAD, 0) : offset].rstrip()
 
 
 def _called_by_tests(summaries: Summaries) -> Iterator[str]:

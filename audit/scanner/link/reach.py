@@ -8,6 +8,7 @@ from collections.abc import Container, Iterable
 from functools import cached_property
 
 from audit.scanner.extract.facts import Call, CallKind
+from audit.scanner.link.closure import Closure
 from audit.scanner.link.expressions import Expressions
 from audit.scanner.link.made import MadeFunctions
 from audit.scanner.link.summaries import Summaries
@@ -37,6 +38,11 @@ class Reach:
         self.made = MadeFunctions(summaries)
         self._steps: dict[int, tuple[Fn, ...]] = {}
         self._names: dict[int, frozenset[str]] = {}
+        self._followed: set[int] = set()
+        self._closure = Closure(
+            lambda index: [one.index for one in self._next(self.functions[index])],
+            lambda index: self._built(self.functions[index]),
+        )
 
     @cached_property
     def device_tests(self) -> tuple[Fn, ...]:
@@ -142,15 +148,19 @@ class Reach:
 
     def _walk_backward(self, test: Fn, found: dict[int, Fn]) -> None:
         """Add the backward passes of the nodes that a test's forward builds, and what these run."""
-        walked = self._walk([test], test, found)
+        built = self._closure.of(test.index)
         done: set[int] = set()
-        while walked:
-            built = frozenset(name for function in walked for name in self._built(function))
+        while True:
             passes = [
                 one for one in self._backward_passes if one.self_type in built and one.index not in done
             ]
+            if not passes:
+                break
             done.update(one.index for one in passes)
-            walked = self._walk(passes, test, found) if passes else []
+            # What an earlier test's pass runs is found already.
+            self._walk([one for one in passes if one.index not in self._followed], test, found)
+            self._followed.update(done)
+            built = frozenset[str]().union(*(self._closure.of(one.index) for one in passes))
 
     @cached_property
     def _backward_passes(self) -> tuple[Fn, ...]:
