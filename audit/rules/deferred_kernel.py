@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
-from audit.scanner.extract.facts import Call, CallKind, ExitKind, Region, RegionKind
+from audit.rules.forms.deferred import (
+    dropped_launches,
+    empty_starts,
+    invented_figures,
+    lying_arm,
+    skipped_device,
+    stubs,
+    unchecked_launches,
+    waits_instead,
+)
+from audit.scanner.extract.facts import RegionKind
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.emitters import dropped_statements
-from audit.scanner.link.flow import Place
-from audit.scanner.link.literals import literal_parts
-from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
 from audit.scanner.report import Level
-
-_STUBS = frozenset({"todo", "unimplemented"})
-_NOT_YET = re.compile(r"not (?:yet|implemented)|unimplemented|todo\b|placeholder", re.IGNORECASE)
-# What else a stub says. `Not a tensor map` refuses a wrong call, and `needs feature x` a wrong build.
-_UNSUPPORTED = re.compile(r"support|implement|available|missing|later|kernel", re.IGNORECASE)
-_NO_MESSAGE = re.compile(r"^[(\[{]\s*[)\]}]$")
-_DROPPED_ERROR = re.compile(r"^Err\(_\w*\)$")
-# `Ok(None)` and `Ok(false)` say that nothing was done; who answers them is another rule's matter.
-_SUCCESS = re.compile(r"^(?:return\s+)?Ok\s*\((?!\s*(?:None|false|true|\(\))\s*\))")
-_SAME_INPUT = re.compile(r"^Ok\(\s*(?:self|\w+)\.clone\(\)\s*\)$")
-_NOTHING_DONE = re.compile(r"^return Ok\(\(\)\)$")
-_NOTHING_STARTED = re.compile(r"^Ok\(\(\)\)$")
-_BARE_HANDLE = re.compile(r"^Ok\(Self \{[\w\s,:]*\}\)$")
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_STARTS_DEVICE = re.compile(r"^(?:init|synchronize|sync|flush|wait|barrier)(?:_|$)")
-_ENDS_RESOURCE = re.compile(r"(?i)destroy|free|release|close")
-# An answer with the right shape and nothing in it.
-_BLANK = re.compile(
-    r"^(?:return\s+)?(?:Ok\s*\(\s*)?(?:[\w.]+(?:::|\.))*(?:alloc_)?(?:zeros|empty|ones)\w*\s*\("
-)
-_STATUS_CHECKS = frozenset({"debug_assert", "debug_assert_eq", "debug_assert_ne"})
 
 
 class DeferredKernel(Rule):
@@ -328,192 +313,17 @@ class DeferredKernel(Rule):
         """Yield stubs, and success without the work."""
         emitter = any_pattern(judgement.profile.gpu.emitter_patterns)
         for function in judgement.product_functions:
-            yield from _stubs(judgement, function)
-            yield from _dropped_launches(judgement, function)
-            yield from _empty_starts(judgement, function)
-            yield from _unchecked_launches(judgement, function)
-            yield from _invented_figures(judgement, function)
-            yield from _waits_instead(judgement, function)
+            yield from stubs(judgement, function)
+            yield from dropped_launches(judgement, function)
+            yield from empty_starts(judgement, function)
+            yield from unchecked_launches(judgement, function)
+            yield from invented_figures(judgement, function)
+            yield from waits_instead(judgement, function)
             if emitter.search(function.name):
                 for start, end in dropped_statements(function):
                     yield Candidate(function.unit, start, end, function, "statement-dropped")
             for index, region in enumerate(function.facts.regions):
                 if region.kind == RegionKind.ARM:
-                    yield from _lying_arm(judgement, function, index, region)
+                    yield from lying_arm(judgement, function, index, region)
                 elif region.kind == RegionKind.THEN:
-                    yield from _skipped_device(judgement, function, index, region)
-
-
-def _stubs(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
-    """Yield the stubs on the device's side: in GPU code, or in a branch for the device."""
-    if any_pattern(judgement.profile.transfer.host_name_patterns).search(function.name):
-        return
-    is_named = judgement.is_gpu_named(function)
-    is_promised = is_named or judgement.is_gpu_located(function)
-    for call in function.facts.calls:
-        if call.kind != CallKind.MACRO or not _puts_off(function, call, is_named=is_named):
-            continue
-        if is_promised or judgement.summaries.graph.is_for_device(function, call):
-            yield Candidate(function.unit, call.start, call.end, function, f"{call.name}-macro")
-
-
-def _puts_off(function: Fn, call: Call, *, is_named: bool) -> bool:
-    message = function.text(call.arguments_start, call.end)
-    if call.name == "panic":
-        return bool(_NOT_YET.search(message))
-    if call.name not in _STUBS:
-        return False
-    return bool(call.name == "todo" or is_named or _NO_MESSAGE.match(message) or _UNSUPPORTED.search(message))
-
-
-def _dropped_launches(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
-    if function.index not in judgement.summaries.launching or function.trait == "Drop":
-        return
-    for let in function.facts.lets:
-        if function.text(let.pattern_start, let.pattern_end) != "_":
-            continue
-        launch = next(
-            (
-                call
-                for call in function.facts.calls
-                if let.value_start <= call.start < let.value_end
-                and call.end == let.value_end
-                and judgement.summaries.is_launch_name(call.name)
-                and not _ENDS_RESOURCE.search(call.name)
-            ),
-            None,
-        )
-        if launch is not None:
-            yield Candidate(function.unit, let.start, let.end, function, "dropped-launch")
-
-
-def _empty_starts(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
-    """Yield public functions of GPU crates that say they start or open a device, and do nothing."""
-    facts = function.facts
-    if not judgement.is_gpu_located(function) or not facts.visibility or facts.lets:
-        return
-    is_start = _STARTS_DEVICE.match(function.name) and _NOTHING_STARTED
-    is_handle = function.self_type in judgement.profile.tests.constructors and _BARE_HANDLE
-    done = is_start or is_handle
-    if done and done.match(_without_availability(judgement, function)):
-        start, end = facts.regions[0].tail_start, facts.regions[0].tail_end
-        form = "empty-init" if is_start else "empty-handle"
-        yield Candidate(function.unit, start, end, function, form)
-
-
-def _without_availability(judgement: Judgement, function: Fn) -> str:
-    """Return what a body does beside refusing where no device is available, without comments."""
-    probe = any_pattern(judgement.profile.tests.probe_patterns)
-    flow = judgement.summaries.flow(function)
-    facts = function.facts
-    data = bytearray(function.unit.data[facts.body_start + 1 : facts.body_end - 1])
-    for index, region in enumerate(facts.regions):
-        condition = function.text(region.condition_start, region.condition_end)
-        if region.kind == RegionKind.THEN and flow.returns(index) and probe.search(condition):
-            start = region.group_start - facts.body_start - 1
-            length = region.group_end - region.group_start
-            data[start : start + length] = b" " * length
-    return " ".join(_COMMENT.sub(" ", data.decode("utf-8", "replace")).split())
-
-
-def _unchecked_launches(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
-    """Yield launches whose status only a debug build looks at."""
-    flow = judgement.summaries.flow(function)
-    for call in function.facts.calls:
-        if call.kind == CallKind.MACRO and call.name in _STATUS_CHECKS:
-            first = re.match(r"\W*(\w+)", function.text(call.arguments_start, call.end))
-            value = flow.value_of(first[1]) if first is not None else ""
-            if value and not value.endswith("?") and judgement.paths.attempts(function, value):
-                yield Candidate(function.unit, call.start, call.end, function, "launch-unchecked-in-release")
-
-
-def _invented_figures(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
-    """Yield answers of literals alone: by a function that never looks at its device, or by a default."""
-    body = function.facts.regions[0]
-    literal, parts = literal_parts(function.text(body.tail_start, body.tail_end))
-    is_default = function.is_trait_default and function.trait in judgement.profile.launch.backend_traits
-    if (is_default and 0 < literal < parts) or (
-        literal == parts > 0 and _ignores_device(judgement, function)
-    ):
-        yield Candidate(function.unit, body.tail_start, body.tail_end, function, "invented-figures")
-
-
-def _ignores_device(judgement: Judgement, function: Fn) -> bool:
-    """Say whether a function of GPU code is given a device or its data, and looks at neither."""
-    if not judgement.is_gpu_located(function) or not function.facts.visibility or function.facts.lets:
-        return False
-    names = judgement.summaries.operands.names_device_type
-    devices = frozenset(judgement.profile.tests.constructors)
-    given = [
-        one.name
-        for one in function.facts.parameters
-        if names(one.type) or not devices.isdisjoint(re.findall(r"\w+", one.type))
-    ]
-    return bool(given) and all(name.startswith("_") for name in given)
-
-
-def _waits_instead(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
-    """Yield a sleep that stands where GPU code should work: once, in a function that never launches."""
-    if not judgement.is_gpu_located(function) or function.index in judgement.summaries.launching:
-        return
-    for call in function.facts.calls:
-        if call.name == "sleep" and call.kind in (CallKind.PATH, CallKind.PLAIN) and call.region == 0:
-            yield Candidate(function.unit, call.start, call.end, function, "sleep-as-kernel")
-
-
-def _lying_arm(judgement: Judgement, function: Fn, index: int, region: Region) -> Iterator[Candidate]:
-    pattern = function.text(region.pattern_start, region.pattern_end).strip()
-    tail = function.text(region.tail_start, region.tail_end)
-    if _DROPPED_ERROR.match(pattern) and _SUCCESS.match(tail):
-        if _is_device_operation(judgement, function, region):
-            yield Candidate(
-                function.unit, region.pattern_start, region.end, function, "error-becomes-success"
-            )
-    elif _BLANK.match(tail) and _has_failed(judgement, function, index, region):
-        yield Candidate(function.unit, region.pattern_start, region.end, function, "blank-on-failure")
-    elif pattern == "_" and _SAME_INPUT.match(tail) and _matches_devices(judgement, function, region):
-        yield Candidate(function.unit, region.pattern_start, region.end, function, "input-handed-back")
-
-
-def _has_failed(judgement: Judgement, function: Fn, index: int, region: Region) -> bool:
-    """Say whether an arm is taken because something on the device did not work."""
-    tests = judgement.summaries.flow(function).tests_at(region.start, index)
-    return any(
-        test.group == region.group_start and judgement.paths.is_failed_attempt(function, test)
-        for test in tests
-    )
-
-
-def _is_device_operation(judgement: Judgement, function: Fn, region: Region) -> bool:
-    """Say whether a match looks at the outcome of an operation that reaches or refuses the device."""
-    summaries = judgement.summaries
-    for call in function.facts.calls:
-        if region.condition_start <= call.start and call.end == region.condition_end:
-            if summaries.is_launch(function, call):
-                return True
-            callees = summaries.resolver.resolve(function, call)
-            return any(
-                one.index in summaries.launching or one.index in summaries.rejecting for one in callees
-            )
-    return False
-
-
-def _matches_devices(judgement: Judgement, function: Fn, region: Region) -> bool:
-    arms = [
-        function.text(other.pattern_start, other.pattern_end)
-        for other in function.facts.regions
-        if other.kind == RegionKind.ARM and other.group_start == region.group_start
-    ]
-    return any(judgement.summaries.tests.mentions_device(pattern) for pattern in arms)
-
-
-def _skipped_device(judgement: Judgement, function: Fn, index: int, region: Region) -> Iterator[Candidate]:
-    """Yield branches for the device in which nothing happens but a successful return."""
-    exits = [one for one in function.facts.exits if one.region == index and one.kind == ExitKind.RETURN]
-    if len(exits) != 1 or not _NOTHING_DONE.match(function.text(exits[0].start, exits[0].end)):
-        return
-    flow = judgement.summaries.flow(function)
-    calls = [call for call in function.facts.calls if call.region == index]
-    is_transfer = function.name in judgement.profile.transfer.transfer_apis
-    if len(calls) == 1 and not is_transfer and flow.place(flow.entering(index)) is Place.DEVICE:
-        yield Candidate(function.unit, region.group_start, region.condition_end, function, "device-skipped")
+                    yield from skipped_device(judgement, function, index, region)

@@ -6,15 +6,14 @@ import re
 from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
+from audit.rules.forms.probes import Probes
 from audit.scanner.extract.facts import ExitKind, MacroDefinition, RegionKind, Scope
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.cfg import Cfg, cfgs_of
 from audit.scanner.link.unit import Fn, Unit
-from audit.scanner.profile import any_pattern
 from audit.scanner.report import Level
 
 _OPTIONAL = re.compile(r"^Option\s*<")
-_MAYBE = re.compile(r"^(?:Option\s*<|bool\b)")
 _MISSING = re.compile(r"\.(?:is_err|is_none)\(\)|==\s*(?:0|false)\b|<\s*1\b|!=\s*true\b")
 _LEAVING = re.compile(
     r"\b(?:if|let)\s+(?P<condition>[^{};]+?)(?:\s+else)?\s*\{(?:[^{}]|\{[^{}]*\})*?\breturn\b[^{}]*\}"
@@ -23,7 +22,6 @@ _CLAIM = re.compile(r"(?i)(?:^|_)(?:gpu|cuda)(?:_|$)")
 _HOST_CLAIM = re.compile(
     r"(?i)(?:^|_)(?:cpu|host|no|non|not|without|missing|reject\w*|refus\w*|err\w*|fail\w*)(?:_|$)"
 )
-_NOTHING = re.compile(r"\bNone\b|\.ok\(\)|\bfalse\b|is_ok\(\)|is_some\(\)")
 
 
 class DisabledGpuTest(Rule):
@@ -226,7 +224,7 @@ class DisabledGpuTest(Rule):
 
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield early returns, probes, ignored tests and gates that never open."""
-        probes = _Probes(judgement)
+        probes = Probes(judgement)
         for function in judgement.workspace.functions:
             if not function.is_test_code or not function.has_body:
                 continue
@@ -242,68 +240,7 @@ class DisabledGpuTest(Rule):
             yield from _closed_gates(unit, frozenset(judgement.profile.gpu.features))
 
 
-class _Probes:
-    """Knows what asks for a device."""
-
-    def __init__(self, judgement: Judgement) -> None:
-        words = judgement.profile.tests
-        self._judgement = judgement
-        self._summaries = judgement.summaries
-        self._probe = any_pattern(words.probe_patterns)
-        self._constructor = any_pattern(tuple(rf"\b{re.escape(name)}\b" for name in words.constructors))
-        self._variable = any_pattern(words.environment_patterns)
-
-    def asks_for_device(self, function: Fn, condition: str) -> bool:
-        """Say whether a condition depends on a device, directly or through a helper of the tests."""
-        if self._probe.search(condition):
-            return True
-        if "env::var" in condition:
-            return bool(self._variable.search(condition))
-        return any(
-            f"{call.name}(" in condition and self.hides_missing_device(callee)
-            for call in function.facts.calls
-            if f"{call.name}(" in condition
-            for callee in self._summaries.resolver.resolve(function, call)
-        )
-
-    def hides_missing_device(self, function: Fn) -> bool:
-        """Say whether a helper of the tests turns a missing device into `None` or `false`."""
-        if not function.is_test_code or function.is_test or not _MAYBE.match(function.facts.return_type):
-            return False
-        body = function.text(function.facts.body_start, function.facts.body_end)
-        return bool(self._probe.search(body)) and bool(_NOTHING.search(body))
-
-    def names_device(self, unit: Unit, condition: str) -> bool:
-        """Say whether a condition outside any function depends on a device."""
-        if self._probe.search(condition):
-            return True
-        if "env::var" in condition:
-            return bool(self._variable.search(condition))
-        names = re.findall(r"(\w+)\s*\(", condition)
-        return any(
-            self.hides_missing_device(one)
-            for name in names
-            for one in self._judgement.workspace.by_name.get(name, ())
-            if one.unit.package is unit.package
-        )
-
-    def computes(self, function: Fn) -> bool:
-        """Say whether a test calls operators that have a device path."""
-        launching = self._summaries.launching
-        return any(
-            callee.index in launching and callee.is_product_code
-            for call in function.facts.calls
-            for callee in self._summaries.resolver.resolve(function, call)
-        )
-
-    def opens_device(self, function: Fn) -> bool:
-        """Say whether a test gets hold of a device."""
-        return bool(
-            self._constructor.search(function.text(function.facts.body_start, function.facts.body_end))
-        )
-
-
-def _early_returns(function: Fn, probes: _Probes) -> Iterator[Candidate]:
+def _early_returns(function: Fn, probes: Probes) -> Iterator[Candidate]:
     regions = function.facts.regions
     seen: set[int] = set()
     for exit_ in function.facts.exits:
@@ -324,7 +261,7 @@ def _early_returns(function: Fn, probes: _Probes) -> Iterator[Candidate]:
             yield Candidate(function.unit, region.group_start, end, function, "early-return", guard=condition)
 
 
-def _empty_claims(judgement: Judgement, unit: Unit, probes: _Probes) -> Iterator[Candidate]:
+def _empty_claims(judgement: Judgement, unit: Unit, probes: Probes) -> Iterator[Candidate]:
     """Yield the tests named after the GPU that open no device; where none is, the file that is."""
     stem = unit.path.rpartition("/")[2].removesuffix(".rs")
     is_claimed = unit.target_kind == "test" and _CLAIM.search(stem) is not None
@@ -359,7 +296,7 @@ def _leaves_with_device(kind: str, condition: str) -> bool:
     return (kind == RegionKind.THEN) != is_missing
 
 
-def _early_returns_of_macros(unit: Unit, probes: _Probes) -> Iterator[Candidate]:
+def _early_returns_of_macros(unit: Unit, probes: Probes) -> Iterator[Candidate]:
     """Yield the early returns that macros of test code put into the tests that invoke them."""
     for macro in unit.facts.macros:
         text = unit.text(macro.start, macro.end)
@@ -387,7 +324,7 @@ def _in_tests(unit: Unit, macro: MacroDefinition) -> bool:
     return False
 
 
-def _ignored(function: Fn, probes: _Probes) -> Iterator[Candidate]:
+def _ignored(function: Fn, probes: Probes) -> Iterator[Candidate]:
     for attribute in function.facts.attributes:
         if re.match(r"#\[\s*ignore\b", attribute) and probes.opens_device(function):
             start = function.unit.data.find(b"#[ignore", function.facts.doc_start, function.facts.start)

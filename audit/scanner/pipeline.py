@@ -177,16 +177,13 @@ def _read_all(source: Source, report: ProgressCallback) -> list[_Read]:
 
 def _extract_all(
     contents: Mapping[str, Content], jobs: int, cache: FactsCache | None, report: ProgressCallback
-) -> dict[str, FileFacts | str]:
-    """Return facts by path, or the reason why a file has none."""
-    facts: dict[str, FileFacts | str] = {}
+) -> dict[str, FileFacts]:
+    """Return facts by path."""
+    facts: dict[str, FileFacts] = {}
     pending: list[str] = []
     for path, content in contents.items():
-        reason = _refused(content.data)
-        known = cache.get(content.blob_id) if cache is not None and not reason else None
-        if reason:
-            facts[path] = reason
-        elif known is not None:
+        known = cache.get(content.blob_id) if cache is not None else None
+        if known is not None:
             facts[path] = known
         else:
             pending.append(path)
@@ -235,18 +232,8 @@ def _extract_batch(batch: list[bytes]) -> list[FileFacts]:
     return [extract(data) for data in batch]
 
 
-def _refused(data: bytes) -> str:
-    if b"\0" in data:
-        return "holds NUL bytes: not a text file"
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return f"not UTF-8 at byte {error.start}"
-    return ""
-
-
 def _link(
-    reads: Sequence[_Read], contents: Mapping[str, Content], facts: Mapping[str, FileFacts | str]
+    reads: Sequence[_Read], contents: Mapping[str, Content], facts: Mapping[str, FileFacts]
 ) -> tuple[Workspace, dict[str, str]]:
     manifests = {
         read.file.path: read.content.data
@@ -254,11 +241,7 @@ def _link(
         if read.file.path.endswith("Cargo.toml") and isinstance(read.content, Content)
     }
     packages, bad = parse_packages(manifests)
-    units = [
-        Unit(path, contents[path].blob_id, contents[path].data, one)
-        for path, one in facts.items()
-        if not isinstance(one, str)
-    ]
+    units = [Unit(path, contents[path].blob_id, contents[path].data, one) for path, one in facts.items()]
     return Workspace(units, packages), bad
 
 
@@ -282,7 +265,7 @@ def _documents(reads: Sequence[_Read]) -> list[Unit]:
 
 def _manifest(
     reads: Sequence[_Read],
-    facts: Mapping[str, FileFacts | str],
+    facts: Mapping[str, FileFacts],
     workspace: Workspace,
     bad_manifests: Mapping[str, str],
 ) -> tuple[ManifestEntry, ...]:
@@ -291,7 +274,7 @@ def _manifest(
 
 def _entry(
     read: _Read,
-    facts: Mapping[str, FileFacts | str],
+    facts: Mapping[str, FileFacts],
     workspace: Workspace,
     bad_manifests: Mapping[str, str],
 ) -> ManifestEntry:
@@ -308,8 +291,6 @@ def _entry(
     one = facts.get(path)
     if one is None:
         return ManifestEntry(path, content.blob_id, FileStatus.SCANNED, "", size, content.data.count(b"\n"))
-    if isinstance(one, str):
-        return ManifestEntry(path, content.blob_id, FileStatus.FAILED, one, size)
     if one.errors:
         unit = workspace.units[path]
         lines = sorted({unit.line(start) for start, _ in one.errors})

@@ -48,7 +48,8 @@ class Source(Protocol):
 
     `entries` lists every `*.rs` and `Cargo.toml` (skipped ones too), and any other regular file a Rust file
     may include as text (`*.ptx`, `*.wgsl`, `*.cu`), sorted by path. `read` yields one answer per asked file,
-    in the order asked; it may stream, so that a git source needs one `cat-file --batch`.
+    in the order asked; it may stream, so that a git source needs one `cat-file --batch`. Bytes that are no
+    UTF-8 text are answered with the failure that `selection.as_text` gives for them.
     """
 
     @property

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from audit.scanner.report import SourceInfo
 from audit.scanner.source.base import Content, ReadFailure, SourceFile
+from audit.scanner.source.selection import as_text
 
 
 class MemorySource:
@@ -27,7 +28,7 @@ class MemorySource:
             if data is None:
                 yield file, ReadFailure("no such file", is_missing=True)
             else:
-                yield file, Content(data, file.blob_id)
+                yield file, as_text(data, file.blob_id)
 
 
 def _blob_id(data: bytes) -> str:

@@ -1,0 +1,1 @@
+"""Syntactic forms that a rule tells apart, where they would not fit into its module."""

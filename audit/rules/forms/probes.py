@@ -1,0 +1,73 @@
+"""What asks whether a device is there, in the code of tests."""
+
+from __future__ import annotations
+
+import re
+
+from audit.scanner.judge import Judgement
+from audit.scanner.link.unit import Fn, Unit
+from audit.scanner.profile import any_pattern
+
+_MAYBE = re.compile(r"^(?:Option\s*<|bool\b)")
+_NOTHING = re.compile(r"\bNone\b|\.ok\(\)|\bfalse\b|is_ok\(\)|is_some\(\)")
+
+
+class Probes:
+    """Knows what asks for a device."""
+
+    def __init__(self, judgement: Judgement) -> None:
+        words = judgement.profile.tests
+        self._judgement = judgement
+        self._summaries = judgement.summaries
+        self._probe = any_pattern(words.probe_patterns)
+        self._constructor = any_pattern(tuple(rf"\b{re.escape(name)}\b" for name in words.constructors))
+        self._variable = any_pattern(words.environment_patterns)
+
+    def asks_for_device(self, function: Fn, condition: str) -> bool:
+        """Say whether a condition depends on a device, directly or through a helper of the tests."""
+        if self._probe.search(condition):
+            return True
+        if "env::var" in condition:
+            return bool(self._variable.search(condition))
+        return any(
+            f"{call.name}(" in condition and self.hides_missing_device(callee)
+            for call in function.facts.calls
+            if f"{call.name}(" in condition
+            for callee in self._summaries.resolver.resolve(function, call)
+        )
+
+    def hides_missing_device(self, function: Fn) -> bool:
+        """Say whether a helper of the tests turns a missing device into `None` or `false`."""
+        if not function.is_test_code or function.is_test or not _MAYBE.match(function.facts.return_type):
+            return False
+        body = function.text(function.facts.body_start, function.facts.body_end)
+        return bool(self._probe.search(body)) and bool(_NOTHING.search(body))
+
+    def names_device(self, unit: Unit, condition: str) -> bool:
+        """Say whether a condition outside any function depends on a device."""
+        if self._probe.search(condition):
+            return True
+        if "env::var" in condition:
+            return bool(self._variable.search(condition))
+        names = re.findall(r"(\w+)\s*\(", condition)
+        return any(
+            self.hides_missing_device(one)
+            for name in names
+            for one in self._judgement.workspace.by_name.get(name, ())
+            if one.unit.package is unit.package
+        )
+
+    def computes(self, function: Fn) -> bool:
+        """Say whether a test calls operators that have a device path."""
+        launching = self._summaries.launching
+        return any(
+            callee.index in launching and callee.is_product_code
+            for call in function.facts.calls
+            for callee in self._summaries.resolver.resolve(function, call)
+        )
+
+    def opens_device(self, function: Fn) -> bool:
+        """Say whether a test gets hold of a device."""
+        return bool(
+            self._constructor.search(function.text(function.facts.body_start, function.facts.body_end))
+        )
