@@ -58,3 +58,10 @@ class CommentForm(forms.Form):
     """A comment on a site."""
 
     text = forms.CharField(label="Comment", required=False, widget=forms.Textarea(attrs={"rows": 4}))
+
+
+class AssignForm(forms.Form):
+    """Who owns a migration; nobody when empty."""
+
+    assignee = forms.CharField(label="Owner", max_length=150, required=False)
+    version = forms.IntegerField(min_value=1)

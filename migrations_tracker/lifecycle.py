@@ -125,6 +125,11 @@ def targets(source: Status, cause: Cause) -> tuple[Edge, ...]:
     return tuple(sorted(found, key=lambda edge: order.index(edge.target)))
 
 
+def sources(target: Status, cause: Cause) -> tuple[Status, ...]:
+    """List the statuses from which the table allows `target`."""
+    return tuple(edge.source for edge in EDGES if edge.target is target and edge.cause is cause)
+
+
 def missing(edge: Edge, situation: Situation) -> tuple[Requirement, ...]:
     """List what `edge` requires and `situation` lacks."""
     in_hand = {

@@ -27,10 +27,11 @@ from audit.scanner.report import (
     ScanReport,
     SourceInfo,
 )
-from audit.services.capabilities import Capabilities, capabilities_store, capability_gaps_follow
+from audit.services.capabilities import Capabilities, capabilities_store
+from audit.services.gaps import capability_gaps_follow
 from audit.services.ingest import IngestSummary, scan_report_ingest
 from audit.services.leases import lease_claim
-from migrations_tracker.services.follow_up import scan_run_follow_up
+from migrations_tracker.services.follow_up import gaps_follow_up, scan_run_follow_up
 
 PASSWORD = "correct horse battery staple"
 
@@ -164,7 +165,9 @@ def make_capability(operator: str = "aten::exp", *, state: State = State.KERNEL,
 def store_capabilities(
     scan_run: ScanRun, cells: Iterable[Cell], report: ScanReport | None = None, failure_reason: str = ""
 ) -> None:
-    """Store cells as those of a scan of the default branch."""
+    """Store cells as those of a scan of the default branch, with all that follows."""
     capabilities = Capabilities("2.11.0", tuple(cells), failure_reason)
-    for act in (capabilities_store, capability_gaps_follow):
-        act(scan_run=scan_run, report=report or make_report(), capabilities=capabilities)
+    report = report or make_report()
+    capabilities_store(scan_run=scan_run, report=report, capabilities=capabilities)
+    changes = capability_gaps_follow(scan_run=scan_run, report=report, capabilities=capabilities)
+    gaps_follow_up(scan_run=scan_run, changes=changes)

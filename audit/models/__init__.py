@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from audit.models.gap import CapabilityGap, CapabilityGapChange, GapChangeKind
 from audit.models.lease import LeasedRow, RowState
 from audit.models.parity import (
     Capability,
-    CapabilityGap,
     CapabilityReading,
     ParityDump,
     ParityOperator,
@@ -19,10 +19,12 @@ __all__ = [
     "Branch",
     "Capability",
     "CapabilityGap",
+    "CapabilityGapChange",
     "CapabilityReading",
     "Commit",
     "Crate",
     "FallbackSite",
+    "GapChangeKind",
     "LeasedRow",
     "Lineage",
     "ParityDump",

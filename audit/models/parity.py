@@ -78,7 +78,7 @@ class CapabilityReading(models.Model):
         return f"Capabilities of scan {self.scan_run_id}"
 
 
-class _Case(models.Model):
+class CapabilityCase(models.Model):
     """What a cell is about."""
 
     operator = models.CharField(max_length=200, db_collation="C")
@@ -96,7 +96,7 @@ class _Case(models.Model):
         return f"{self.operator} {self.direction} {self.dtype} on {self.device}"
 
 
-class Capability(_Case):
+class Capability(CapabilityCase):
     """What the code of a scan does for an operator, dtype, device and direction, and what PyTorch does.
 
     `path`, `line`, `symbol` and `note` are the code that proves the state; `implementations` all that serves
@@ -138,39 +138,7 @@ class Capability(_Case):
         return cell_address(repository, self)
 
 
-class CapabilityGap(_Case):
-    """A case that PyTorch computes on the device and the code does not, over all scans of the default branch.
-
-    `state` and `path` are the code as the gap was last seen. A gap closes when a scan sees that the case is
-    computed on the device, or that nothing serves it any more; `closed_scan` is that scan.
-    """
-
-    repository = models.ForeignKey(Repository, on_delete=models.CASCADE, related_name="capability_gaps")
-    is_open = models.BooleanField(default=True)
-    first_seen_scan = models.ForeignKey(ScanRun, on_delete=models.CASCADE, related_name="+", db_index=False)
-    last_seen_scan = models.ForeignKey(ScanRun, on_delete=models.CASCADE, related_name="+", db_index=False)
-    closed_scan = models.ForeignKey(
-        ScanRun, null=True, blank=True, on_delete=models.CASCADE, related_name="+", db_index=False
-    )
-
-    class Meta:
-        constraints = (
-            models.UniqueConstraint(
-                name="capability_gap_once",
-                fields=["repository", "operator", "dtype", "device", "direction"],
-            ),
-            models.CheckConstraint(
-                name="capability_gap_closed_by_a_scan",
-                condition=Q(is_open=True, closed_scan__isnull=True)
-                | Q(is_open=False, closed_scan__isnull=False),
-            ),
-        )
-
-    def get_absolute_url(self) -> str:
-        return cell_address(self.repository, self)
-
-
-def cell_address(repository: Repository, case: _Case) -> str:
+def cell_address(repository: Repository, case: CapabilityCase) -> str:
     """Return the address of a case's page."""
     place = reverse("capability-detail", args=[repository.slug, case.operator])
     return f"{place}?dtype={quote(case.dtype)}&device={quote(case.device)}&direction={case.direction}"

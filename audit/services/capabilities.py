@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from audit.models import Capability, CapabilityGap, CapabilityReading, ScanRun
+from audit.models import Capability, CapabilityReading, ScanRun
 from audit.parity.capability import Cell, Implementation
 from audit.parity.catalogue import newest
 from audit.parity.families import Family, family_of
@@ -17,12 +17,10 @@ from audit.scanner.link.summaries import Summaries
 from audit.scanner.ptx.kernels import Kernels
 from audit.scanner.report import ScanReport
 from audit.services.copying import as_json, rows_copy
-from audit.services.coverage import Coverage
 
 NO_LAYOUT = "No crate `NAME-core` with a `NAME-gpu` beside it: this workspace's operations are not known."
 
 _log = logging.getLogger(__name__)
-_Key = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,60 +64,14 @@ def capabilities_store(*, scan_run: ScanRun, report: ScanReport, capabilities: C
     rows_copy(table=Capability._meta.db_table, columns=_COLUMNS, rows=_rows(scan_run, report, cells))
 
 
-def capability_gaps_follow(*, scan_run: ScanRun, report: ScanReport, capabilities: Capabilities) -> None:
-    """Open, reopen and close gaps by what a scan of the default branch saw.
-
-    A matrix that was not derived closes nothing, and neither does code that the scan could not read.
-    """
-    if capabilities.failure_reason:
-        return
-    seen = {_key(cell): cell for cell in capabilities.cells}
-    gaps = {key: cell for key, cell in seen.items() if cell.is_gap}
-    coverage = Coverage.of(report)
-    changed = []
-    for gap in CapabilityGap.objects.filter(repository_id=scan_run.repository_id):
-        key = (gap.operator, gap.dtype, gap.device, gap.direction)
-        cell = gaps.pop(key, None)
-        if cell is not None:
-            gap.is_open, gap.closed_scan, gap.last_seen_scan = True, None, scan_run
-            gap.state, gap.path = cell.state.value, _path(cell)
-        elif gap.is_open and (key in seen or coverage.could_read(path=gap.path)):
-            gap.is_open, gap.closed_scan = False, scan_run
-        else:
-            continue
-        changed.append(gap)
-    CapabilityGap.objects.bulk_update(
-        changed, ["is_open", "closed_scan", "last_seen_scan", "state", "path"], batch_size=1000
-    )
-    CapabilityGap.objects.bulk_create(_gap(scan_run, cell) for cell in gaps.values())
-
-
-def _gap(scan_run: ScanRun, cell: Cell) -> CapabilityGap:
-    return CapabilityGap(
-        repository_id=scan_run.repository_id,
-        operator=cell.case.operator,
-        dtype=cell.case.dtype,
-        device=cell.case.device,
-        direction=cell.case.direction.value,
-        family=_family(cell.case.operator).value,
-        state=cell.state.value,
-        path=_path(cell),
-        first_seen_scan=scan_run,
-        last_seen_scan=scan_run,
-    )
-
-
-def _key(cell: Cell) -> _Key:
-    case = cell.case
-    return case.operator, case.dtype, case.device, case.direction.value
-
-
-def _path(cell: Cell) -> str:
+def cell_path(cell: Cell) -> str:
+    """Return the file of the code that proves a cell."""
     return cell.proof.place.path if cell.proof is not None else ""
 
 
 @lru_cache(maxsize=4096)
-def _family(operator: str) -> Family:
+def operator_family(operator: str) -> Family:
+    """Return the family that an operator is shown in."""
     return family_of(newest(), operator)
 
 
@@ -160,14 +112,14 @@ def _rows(scan_run: ScanRun, report: ScanReport, cells: Sequence[Cell]) -> Itera
     crates = {crate.path: crate.name for crate in report.crates}
     for cell in cells:
         case, proof = cell.case, cell.proof
-        path = _path(cell)
+        path = cell_path(cell)
         yield (
             scan_run.pk,
             case.operator,
             case.dtype,
             case.device,
             case.direction.value,
-            _family(case.operator).value,
+            operator_family(case.operator).value,
             _crate(crates, path),
             cell.state.value,
             path,

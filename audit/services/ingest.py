@@ -27,6 +27,7 @@ from audit.scanner.report import BaselineState, ScanReport
 from audit.services import git_repository
 from audit.services.copying import as_json, ids_reserve, rows_copy
 from audit.services.coverage import Coverage
+from audit.services.gaps import GapChanges
 from audit.services.leases import lease_finish
 from audit.services.site_states import (
     FoundState,
@@ -42,13 +43,17 @@ _LOCK_CLASS = 7201
 
 @dataclass(frozen=True, slots=True)
 class IngestSummary:
-    """What a stored scan changed on its branch; empty where the scan says nothing about the branch."""
+    """What a stored scan changed on its branch; empty where the scan says nothing about the branch.
+
+    `gaps` is nothing where the scan says nothing of capability gaps.
+    """
 
     scan_run: ScanRun
     branch: Branch | None
     new_sites: tuple[int, ...] = ()
     reopened_sites: tuple[int, ...] = ()
     absent_sites: tuple[int, ...] = ()
+    gaps: GapChanges | None = None
 
 
 def scan_report_ingest(

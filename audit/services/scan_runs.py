@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import uuid
 from collections.abc import Callable
 from datetime import timedelta
@@ -14,7 +15,8 @@ from audit.models import RowState, ScanRun
 from audit.scanner.errors import ScanError
 from audit.scanner.report import Progress
 from audit.services import scanning
-from audit.services.capabilities import capabilities_store, capability_gaps_follow
+from audit.services.capabilities import capabilities_store
+from audit.services.gaps import capability_gaps_follow
 from audit.services.ingest import IngestSummary, scan_report_ingest
 from audit.services.leases import LEASE, Heartbeat, lease_claim, lease_finish, lease_kept
 
@@ -70,7 +72,8 @@ def _store(
         capabilities_store(scan_run=scan_run, report=report, capabilities=capabilities)
         branch = summary.branch
         if branch is not None and branch.name == scan_run.repository.default_branch:
-            capability_gaps_follow(scan_run=scan_run, report=report, capabilities=capabilities)
+            gaps = capability_gaps_follow(scan_run=scan_run, report=report, capabilities=capabilities)
+            summary = dataclasses.replace(summary, gaps=gaps)
         after_ingest(summary)
 
     scan_report_ingest(scan_run=scan_run, lease_id=lease_id, report=report, after_ingest=with_capabilities)

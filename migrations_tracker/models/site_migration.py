@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from audit.models import FallbackSite, ScanRun
+from audit.models import CapabilityGap, FallbackSite, ScanRun
 from migrations_tracker.lifecycle import Cause, Status
 
 STATUS_LABELS = {
@@ -29,11 +29,17 @@ CAUSE_LABELS = {Cause.PERSON: "a person", Cause.SCANNER: "the scanner", Cause.GP
     pghistory.UpdateEvent("changed", row=pghistory.Old), pghistory.DeleteEvent("removed", row=pghistory.Old)
 )
 class SiteMigration(models.Model):
-    """What is planned for a site. `version` goes up by one with each change, so that two people who
-    change it at the same time notice each other. Its history holds what it was before each change.
+    """What is planned for a site, or for a capability gap. `version` goes up by one with each change, so that
+    two people who change it at the same time notice each other. Its history holds what it was before each
+    change.
     """
 
-    site = models.OneToOneField(FallbackSite, on_delete=models.CASCADE, related_name="migration")
+    site = models.OneToOneField(
+        FallbackSite, null=True, blank=True, on_delete=models.CASCADE, related_name="migration"
+    )
+    gap = models.OneToOneField(
+        CapabilityGap, null=True, blank=True, on_delete=models.CASCADE, related_name="migration"
+    )
     status = models.CharField(
         max_length=12,
         choices=[(status.value, label) for status, label in STATUS_LABELS.items()],
@@ -52,11 +58,15 @@ class SiteMigration(models.Model):
             models.CheckConstraint(
                 name="site_migration_status_known", condition=Q(status__in=[s.value for s in Status])
             ),
+            models.CheckConstraint(
+                name="site_migration_of_a_site_or_a_gap",
+                condition=Q(site__isnull=False, gap__isnull=True) | Q(site__isnull=True, gap__isnull=False),
+            ),
         )
         indexes = (models.Index(name="site_migration_status_idx", fields=["status", "site"]),)
 
     def __str__(self) -> str:
-        return f"Migration of site {self.site_id}"
+        return f"Migration of {f'site {self.site_id}' if self.site_id else f'gap {self.gap_id}'}"
 
 
 class Transition(models.Model):

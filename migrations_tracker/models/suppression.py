@@ -1,4 +1,4 @@
-"""Rulings of people that a site stays as it is."""
+"""Rulings of people that a site or a capability gap stays as it is."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from audit.models import FallbackSite
+from audit.models import CapabilityGap, FallbackSite
 
 
 class SuppressionStatus(models.TextChoices):
@@ -20,11 +20,16 @@ class SuppressionStatus(models.TextChoices):
 
 @pghistory.track()
 class Suppression(models.Model):
-    """A person's ruling about a site, with its justification. It ends by date, by a person, or when the
-    site is gone; `ended_at` says when it did.
+    """A person's ruling about a site or a gap, with its justification. It ends by date, by a person, or when
+    the site is gone; `ended_at` says when it did.
     """
 
-    site = models.ForeignKey(FallbackSite, on_delete=models.CASCADE, related_name="suppressions")
+    site = models.ForeignKey(
+        FallbackSite, null=True, blank=True, on_delete=models.CASCADE, related_name="suppressions"
+    )
+    gap = models.ForeignKey(
+        CapabilityGap, null=True, blank=True, on_delete=models.CASCADE, related_name="suppressions"
+    )
     status = models.CharField(max_length=12, choices=SuppressionStatus)
     justification = models.TextField()
     expires_on = models.DateField(null=True, blank=True)
@@ -50,7 +55,14 @@ class Suppression(models.Model):
             models.UniqueConstraint(
                 name="suppression_one_in_force", fields=["site"], condition=Q(ended_at__isnull=True)
             ),
+            models.UniqueConstraint(
+                name="suppression_of_a_gap_one_in_force", fields=["gap"], condition=Q(ended_at__isnull=True)
+            ),
+            models.CheckConstraint(
+                name="suppression_of_a_site_or_a_gap",
+                condition=Q(site__isnull=False, gap__isnull=True) | Q(site__isnull=True, gap__isnull=False),
+            ),
         )
 
     def __str__(self) -> str:
-        return f"Suppression of site {self.site_id}"
+        return f"Suppression of {f'site {self.site_id}' if self.site_id else f'gap {self.gap_id}'}"

@@ -103,7 +103,7 @@ def cell_page(*, branch: Branch, operator: str, dtype: str, device: str, directi
         .select_related("first_seen_scan__commit", "last_seen_scan__commit", "closed_scan__commit")
         .first(),
         rationale=cell_rationale(cell),
-        served=_served(scan_run, cell),
+        served=served_of(scan_run, cell),
         siblings=cells,
     )
 
@@ -157,7 +157,8 @@ def _cells(branch: Branch, operator: str) -> list[Capability]:
     return sorted(cells, key=lambda c: (device_rank(c.device), c.dtype, c.direction == "backward"))
 
 
-def _served(scan_run: ScanRun, cell: Capability) -> list[Served]:
+def served_of(scan_run: ScanRun, cell: Capability) -> list[Served]:
+    """Return what serves a case, with its code, the proof first."""
     texts = source_texts(scan_run=scan_run, paths={row["path"] for row in cell.implementations})
     served = []
     for row in cell.implementations:

@@ -81,11 +81,11 @@ def repository_cards() -> list[RepositoryCard]:
 
 
 def status_counts(*, repository: Repository | None = None) -> list[tuple[Status, str, int]]:
-    """Count the migrations by status, in one repository or in all.
+    """Count the migrations of sites by status, in one repository or in all.
 
     Only a default branch begins migrations, so these are the sites of the default branches.
     """
-    migrations = SiteMigration.objects.order_by()
+    migrations = SiteMigration.objects.filter(gap=None).order_by()
     if repository is not None:
         migrations = migrations.filter(site__repository=repository)
     found = dict(migrations.values_list("status").annotate(Count("id")))

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from audit.models import ScanRun
+from audit.scanner.report import Outcome
+from audit.services.gaps import GapChanges
 from audit.services.ingest import IngestSummary
-from migrations_tracker.lifecycle import Status
+from migrations_tracker.lifecycle import Cause, Status, sources
 from migrations_tracker.services.site_migrations import site_migrations_move_by_scan, site_migrations_open
 from migrations_tracker.services.suppressions import suppression_end
 
 FOUND = "Found by a scan."
 REOPENED = "The scanner sees the site again."
 SUPPRESSION_OVER = "The scanner no longer sees the site, so its suppression ended."
+GAP_FOUND = "A scan found that PyTorch computes the case on the device and the code does not."
+GAP_REOPENED = "The gap is open again."
+GAP_CLOSED = "A scan found that the case is computed on the device: {outcome}."
+GAP_SUPPRESSION_OVER = "The gap is closed, so its suppression ended."
+# A case that no code serves any more is not computed on the device: whether that is right, a person says.
+_COMPUTED = frozenset({Outcome.DEVICE_KERNEL.value, Outcome.COMPOSITE.value})
 
 
 def scan_run_follow_up(summary: IngestSummary) -> None:
@@ -18,6 +27,8 @@ def scan_run_follow_up(summary: IngestSummary) -> None:
     Only the default branch speaks for the plan. A site that is merely absent stays where it is: what became
     of it is not known.
     """
+    if summary.gaps is not None:
+        gaps_follow_up(scan_run=summary.scan_run, changes=summary.gaps)
     if summary.branch is None or summary.branch.name != summary.branch.repository.default_branch:
         return
     scan_run = summary.scan_run
@@ -40,3 +51,35 @@ def scan_run_follow_up(summary: IngestSummary) -> None:
         reason=SUPPRESSION_OVER,
     )
     suppression_end(sites=summary.absent_sites, because=SUPPRESSION_OVER)
+
+
+def gaps_follow_up(*, scan_run: ScanRun, changes: GapChanges) -> None:
+    """Begin the migrations of open gaps, and move those of gaps that a scan closed or opened again."""
+    site_migrations_open(gaps=changes.open, scan_run=scan_run, reason=GAP_FOUND)
+    site_migrations_move_by_scan(
+        gaps=changes.reopened,
+        sources=(Status.MIGRATED, Status.VERIFIED),
+        to=Status.REOPENED,
+        scan_run=scan_run,
+        is_seen=True,
+        reason=GAP_REOPENED,
+    )
+    closed = tuple(changes.closed)
+    site_migrations_move_by_scan(
+        gaps=closed,
+        sources=(Status.SUPPRESSED,),
+        to=Status.OPEN,
+        scan_run=scan_run,
+        is_seen=False,
+        reason=GAP_SUPPRESSION_OVER,
+    )
+    suppression_end(gaps=closed, because=GAP_SUPPRESSION_OVER)
+    for outcome in sorted(_COMPUTED):
+        site_migrations_move_by_scan(
+            gaps=[gap for gap in closed if changes.closed[gap] == outcome],
+            sources=sources(Status.MIGRATED, Cause.SCANNER),
+            to=Status.MIGRATED,
+            scan_run=scan_run,
+            is_seen=False,
+            reason=GAP_CLOSED.format(outcome=outcome),
+        )

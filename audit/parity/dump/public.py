@@ -190,24 +190,18 @@ def optimizers() -> list[dict[str, Any]]:
 
 
 def behaviours() -> list[dict[str, Any]]:
-    """Return what torch answers to calls that cross devices, for which the policy wants its words."""
-    where = device()
-    on_device, on_host = torch.ones(2, device=where), torch.ones(2)
-    probes: tuple[tuple[str, Callable[[], Any]], ...] = (
-        ("torch.ones(2, device='cuda') + torch.ones(2)", lambda: on_device + on_host),
-        ("torch.ones(2, device='cuda').numpy()", lambda: on_device.numpy()),
-        ("torch.mm(cuda, cpu)", lambda: torch.mm(on_device.reshape(1, 2), on_host.reshape(2, 1))),
-        ("torch.nn.functional.linear(cuda, cpu)", lambda: torch.nn.functional.linear(on_device, on_host)),
-        ("torch.ones(2, device='mps')", lambda: torch.ones(2, device="mps")),
-        ("torch.ones(2, device='xpu')", lambda: torch.ones(2, device="xpu")),
-        ("torch.ones(2, device='cuda:99')", lambda: torch.ones(2, device="cuda:99")),
-        (
-            "torch.ones(2, device='cuda').index_select(0, cpu)",
-            lambda: on_device.index_select(0, torch.tensor([0])),
-        ),
-    )
+    """Return what torch answers to calls that cross devices, for which the policy wants its words.
+
+    Without CUDA nothing is crossed: only devices that are not there are asked for.
+    """
+    probes: dict[str, Callable[[], Any]] = {
+        f"torch.ones(2, device='{absent}')": partial(torch.ones, 2, device=absent)
+        for absent in ("mps", "xpu", "cuda:99")
+    }
+    if device() == "cuda":
+        probes |= _crossing()
     rows = []
-    for code, probe in probes:
+    for code, probe in probes.items():
         try:
             value = probe()
         except Exception as error:
@@ -215,3 +209,16 @@ def behaviours() -> list[dict[str, Any]]:
         else:
             rows.append({"code": code, "state": "ran", "device": value.device.type})
     return rows
+
+
+def _crossing() -> dict[str, Callable[[], Any]]:
+    on_device, on_host = torch.ones(2, device="cuda"), torch.ones(2)
+    return {
+        "torch.ones(2, device='cuda') + torch.ones(2)": lambda: on_device + on_host,
+        "torch.ones(2, device='cuda').numpy()": on_device.numpy,
+        "torch.mm(cuda, cpu)": lambda: torch.mm(on_device.reshape(1, 2), on_host.reshape(2, 1)),
+        "torch.nn.functional.linear(cuda, cpu)": lambda: torch.nn.functional.linear(on_device, on_host),
+        "torch.ones(2, device='cuda').index_select(0, cpu)": lambda: on_device.index_select(
+            0, torch.tensor([0])
+        ),
+    }

@@ -11,6 +11,7 @@ from pytest_django import Settings
 from audit.models import (
     Capability,
     CapabilityGap,
+    CapabilityGapChange,
     CapabilityReading,
     FallbackSite,
     Repository,
@@ -19,6 +20,7 @@ from audit.models import (
 from audit.parity.matrix import Matrix
 from audit.services import capabilities as service
 from audit.services import scan_requests, scan_runs
+from audit.services.gaps import capability_gaps_follow
 from audit.services.repositories import repository_add
 from migrations_tracker.services.follow_up import scan_run_follow_up
 from tests.audit.parity.states import sources
@@ -112,10 +114,22 @@ def test_a_gap_closes_when_the_device_computes_it_and_opens_again(
     second = scan()
     closed = gap("lgamma")
     assert (closed.is_open, closed.closed_scan, closed.first_seen_scan) == (False, second, first)
+    assert closed.outcome == "device-kernel"
     commit_files(tree, {OPS: sources()[OPS].decode()})
     third = scan()
     again = gap("lgamma")
-    assert (again.pk, again.is_open, again.last_seen_scan) == (closed.pk, True, third)
+    assert (again.pk, again.is_open, again.outcome, again.last_seen_scan) == (closed.pk, True, "", third)
+    assert list(again.changes.values_list("kind", "from_state", "to_state", "outcome", "scan_run")) == [
+        ("opened", "", "fallback", "", first.pk),
+        ("closed", "fallback", "kernel", "device-kernel", second.pk),
+        ("reopened", "fallback", "fallback", "", third.pk),
+    ]
+    steps = again.migration.transitions.values_list("from_status", "to_status", "cause", "scan_run")
+    assert list(steps) == [
+        ("", "open", "scanner", first.pk),
+        ("open", "migrated", "scanner", second.pk),
+        ("migrated", "reopened", "scanner", third.pk),
+    ]
 
 
 def test_a_gap_in_a_file_that_could_not_be_read_stays_open(scan: Callable[[], ScanRun], tree: Path) -> None:
@@ -132,7 +146,9 @@ def test_a_gap_whose_code_is_gone_closes(scan: Callable[[], ScanRun], tree: Path
     scan()
     commit_files(tree, {OPS: "pub fn nothing() {}\n"})
     scan_run = scan()
-    assert gap("lgamma").closed_scan == scan_run
+    gone = gap("lgamma")
+    assert (gone.closed_scan, gone.outcome, gone.migration.status) == (scan_run, "removed", "open")
+    assert gone.changes.latest("id").to_state == "absent"
 
 
 def test_a_matrix_that_breaks_down_is_said_and_costs_no_result(
@@ -191,7 +207,9 @@ def test_storing_twice_changes_nothing(scan: Callable[[], ScanRun], monkeypatch:
     scan()
     before = list(Capability.objects.values_list("operator", "dtype", "device", "direction", "state"))
     store(**kept[0])  # type: ignore[arg-type]
-    service.capability_gaps_follow(**kept[0])  # type: ignore[arg-type]
+    before_changes = CapabilityGapChange.objects.count()
+    capability_gaps_follow(**kept[0])  # type: ignore[arg-type]
+    assert CapabilityGapChange.objects.count() == before_changes
     after = Capability.objects.values_list("operator", "dtype", "device", "direction", "state")
     assert sorted(after) == sorted(before)
     assert CapabilityGap.objects.filter(is_open=True).count() == CapabilityReading.objects.get().gap_count

@@ -9,7 +9,8 @@ import pytest
 from django.test import Client
 from django.urls import URLPattern, get_resolver, reverse
 
-from audit.models import FallbackSite, Repository, RowState
+from audit.models import CapabilityGap, FallbackSite, Repository, RowState
+from audit.parity.capability import State
 from audit.scanner.report import FileStatus, ManifestEntry, RuleRun, RuleStatus
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.services.comments import comment_create
@@ -26,7 +27,14 @@ from tests.factories import (
 )
 
 PUBLIC = {"login", "logout", "health"}
-POST_ONLY = {"repository-scan", "scan-cancel", "site-transition", "site-comment"}
+POST_ONLY = {
+    "repository-scan",
+    "scan-cancel",
+    "site-transition",
+    "site-comment",
+    "gap-transition",
+    "gap-assign",
+}
 MAX_QUERIES = 12
 KEYS = {
     "clause-detail": "F1",
@@ -40,9 +48,13 @@ KEYS = {
 def addresses(site: FallbackSite, repository: Repository) -> dict[str, str]:
     """Every named address of the pages, with something real behind each."""
     scan = site.first_seen_scan_id
-    store_capabilities(site.first_seen_scan, [make_capability()])
+    store_capabilities(
+        site.first_seen_scan, [make_capability(), make_capability(dtype="float64", state=State.FALLBACK)]
+    )
+    gap = CapabilityGap.objects.get().pk
     request = repository.scan_requests.create(revision="main")
     numbers = {"scan-detail": scan, "scan-cancel": scan, "scan-request-detail": request.pk}
+    numbers |= dict.fromkeys(("gap-detail", "gap-transition", "gap-assign"), gap)
     found = {}
     for pattern in get_resolver().url_patterns:
         if not isinstance(pattern, URLPattern) or pattern.name in PUBLIC:
@@ -103,6 +115,7 @@ def test_an_address_with_nothing_behind_it_is_not_found(root_client: Client, rep
         "/capabilities/nowhere/aten::exp/",
         "/capabilities.exe",
         "/operators/minitorch/aten::nothing/",
+        "/gaps/999/",
         "/repositories/nowhere/",
         "/nowhere/",
     ):
@@ -143,6 +156,9 @@ def test_no_page_takes_more_queries_when_there_is_more_to_show(
 ) -> None:
     site = FallbackSite.objects.earliest("id")
     scans = busy_repository.scan_runs
+    cells = [make_capability(f"aten::op{number}", state=State.FALLBACK) for number in range(60)]
+    store_capabilities(scans.latest("id"), cells)
+    gap = CapabilityGap.objects.earliest("id")
     for address in (
         reverse("overview"),
         busy_repository.get_absolute_url(),
@@ -156,6 +172,9 @@ def test_no_page_takes_more_queries_when_there_is_more_to_show(
         reverse("policy"),
         reverse("clause-detail", args=["F1"]),
         reverse("repository-add"),
+        reverse("gap-list"),
+        reverse("gap-list") + "?seen=any&device=cuda&state=fallback&status=accepted&q=op",
+        gap.get_absolute_url(),
     ):
         with django_assert_max_num_queries(MAX_QUERIES):
             assert root_client.get(address).status_code == 200, address

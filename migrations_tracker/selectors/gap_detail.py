@@ -1,0 +1,125 @@
+"""All that is known of one capability gap: the four truths, its proof, PyTorch's answer and its history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+
+from audit.models import (
+    Branch,
+    Capability,
+    CapabilityGap,
+    CapabilityGapChange,
+    ScanRun,
+    SiteState,
+)
+from audit.parity import rationale
+from audit.parity.capability import Case, State
+from audit.parity.catalogue import Direction, newest
+from audit.parity.matrix import REFERENCE
+from audit.parity.rationale import Rationale
+from migrations_tracker.lifecycle import Cause, Requirement, Situation, Status, missing, targets
+from migrations_tracker.models import SiteMigration, Suppression, Transition
+from migrations_tracker.models.site_migration import STATUS_LABELS
+from migrations_tracker.selectors.capability_detail import Served, cell_rationale, served_of
+
+SITES_SHOWN = 30
+
+
+@dataclass(frozen=True, slots=True)
+class GapChoice:
+    """A transition a person may take now."""
+
+    value: str
+    label: str
+    needs_reason: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GapPage:
+    """What the gap's page shows; `cell` is the case at the default branch's last scan, if it has one."""
+
+    gap: CapabilityGap
+    cell: Capability | None
+    scan_run: ScanRun | None
+    rationale: Rationale
+    served: Sequence[Served]
+    sites: Sequence[SiteState]
+    migration: SiteMigration | None
+    choices: Sequence[GapChoice]
+    people: Sequence[User]
+    suppression: Suppression | None
+    changes: Sequence[CapabilityGapChange]
+    transitions: Sequence[Transition]
+
+
+def gap_page(*, gap: CapabilityGap) -> GapPage:
+    """Gather what the gap's page shows."""
+    branch = (
+        Branch.objects.filter(repository=gap.repository, name=gap.repository.default_branch)
+        .exclude(last_scan=None)
+        .select_related("last_scan__commit", "last_scan__repository")
+        .first()
+    )
+    cell = _cell(gap, branch) if branch else None
+    scan_run = branch.last_scan if branch else None
+    migration = SiteMigration.objects.filter(gap=gap).select_related("assignee").first()
+    return GapPage(
+        gap=gap,
+        cell=cell,
+        scan_run=scan_run,
+        rationale=cell_rationale(cell) if cell else _gap_rationale(gap),
+        served=served_of(scan_run, cell) if cell and scan_run else (),
+        sites=_sites(branch, cell) if branch and cell else (),
+        migration=migration,
+        choices=_choices(migration, is_seen=gap.is_open),
+        people=list(User.objects.filter(is_active=True).order_by("username")),
+        suppression=Suppression.objects.filter(gap=gap).select_related("decided_by").first(),
+        changes=list(gap.changes.select_related("scan_run__commit").order_by("-id")),
+        transitions=list(
+            Transition.objects.filter(site_migration__gap=gap)
+            .select_related("actor", "scan_run__commit")
+            .order_by("-id")
+        ),
+    )
+
+
+def _cell(gap: CapabilityGap, branch: Branch) -> Capability | None:
+    return Capability.objects.filter(
+        scan_run_id=branch.last_scan_id,
+        operator=gap.operator,
+        dtype=gap.dtype,
+        device=gap.device,
+        direction=gap.direction,
+    ).first()
+
+
+def _gap_rationale(gap: CapabilityGap) -> Rationale:
+    """Explain a gap that no code serves any more."""
+    return rationale.of_case(
+        newest(),
+        Case(gap.operator, gap.dtype, gap.device, Direction(gap.direction)),
+        state=State.ABSENT,
+        reference_device=REFERENCE.get(gap.device, ""),
+    )
+
+
+def _sites(branch: Branch, cell: Capability) -> list[SiteState]:
+    return list(
+        SiteState.objects.filter(branch=branch, is_open=True, symbol__in=cell.symbols)
+        .select_related("site")
+        .order_by("path", "start_line", "id")[:SITES_SHOWN]
+    )
+
+
+def _choices(migration: SiteMigration | None, *, is_seen: bool) -> list[GapChoice]:
+    if migration is None:
+        return []
+    situation = Situation(has_reason=True, is_seen_by_scanner=is_seen, has_fitting_verdict=False)
+    return [
+        GapChoice(edge.target.value, STATUS_LABELS[edge.target], Requirement.REASON in edge.requires)
+        for edge in targets(Status(migration.status), Cause.PERSON)
+        if not missing(edge, situation)
+    ]
