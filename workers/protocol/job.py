@@ -169,6 +169,13 @@ class Checkout:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceArchive:
+    """The commit's files as a tar archive to build from. `path` is for the file door; else it is fetched."""
+
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PtxText:
     """One PTX text to load on the driver."""
 
@@ -189,6 +196,7 @@ class JobSpec:
     features: tuple[str, ...] = ()
     bundle: BundleRef | None = None
     checkout: Checkout | None = None
+    source: SourceArchive | None = None
     tests: tuple[TestSpec, ...] = ()
     families: tuple[KernelFamily, ...] = ()
     ptx: tuple[PtxText, ...] = ()
@@ -215,8 +223,8 @@ class JobSpec:
         _require(_CRATE, self.crate, "crate")
         for feature in self.features:
             _require(_CRATE, feature.replace("/", "_"), "features")
-        if (self.bundle is None) == (self.checkout is None):
-            raise MalformedError("a `verify` job has either a bundle or a checkout")
+        if [self.bundle, self.checkout, self.source].count(None) != 2:
+            raise MalformedError("a `verify` job has one of a bundle, a checkout and a source archive")
         if not self.tests:
             raise MalformedError("a `verify` job names no test")
         known = {family.name for family in self.families}

@@ -1,4 +1,4 @@
-"""The file door: `python -m workers.runner run JOB.json --out OUTCOME.json`, `probe`, `bundle`, `tracer`."""
+"""The file door: `python -m workers.runner run JOB.json --out OUTCOME.json`, and what goes before it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from workers.protocol.codec import MAX_DOCUMENT_BYTES, canonical_bytes, to_json
+from workers.protocol.codec import MAX_DOCUMENT_BYTES, MalformedError, canonical_bytes, to_json
 from workers.protocol.outcome import JobState, Outcome
 from workers.protocol.readings import Probe
 from workers.protocol.signing import SignatureError, sign, to_bytes
 from workers.runner.cargo import BuildError, BuildRequest, build_tests, check_out, write_built
+from workers.runner.configuration import ConfigurationError, check_server, write_configuration
 from workers.runner.job import Runner, run_job
 from workers.runner.probe import probe_machine
+from workers.runner.server import ServerError, register
 from workers.runner.tracer.build import TracerError, compile_tracer
 
 #: Exit codes: the job ended with evidence; it ended without; the command line was wrong.
 ENDED, NOT_RUN, USAGE = 0, 1, 2
+SERVE = "python -m workers.runner_worker"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,6 +54,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tracer = commands.add_parser("tracer", help="compile tracer and canary for machines without a compiler")
     tracer.add_argument("--out", type=Path, required=True)
     tracer.set_defaults(do=_tracer)
+
+    enrol = commands.add_parser("register", help="turn a registration token into this runner's configuration")
+    enrol.add_argument("server", help="the address of the web app")
+    enrol.add_argument("--token-file", type=Path, required=True, help="the token; `-` reads a line")
+    enrol.add_argument("--config", type=Path, required=True, help="the file to write: RUNNER_CONFIG names it")
+    enrol.set_defaults(do=_register)
 
     bundle = commands.add_parser("bundle", help="build a crate's tests at a commit and pack them")
     bundle.add_argument("repository", type=Path)
@@ -153,6 +162,20 @@ def _tracer(options: argparse.Namespace) -> int:
     except TracerError as error:
         print(error, file=sys.stderr)
         return NOT_RUN
+    return ENDED
+
+
+def _register(options: argparse.Namespace) -> int:
+    try:
+        check_server(options.server)
+        from_input = str(options.token_file) == "-"
+        token = (sys.stdin.readline() if from_input else options.token_file.read_text()).strip()
+        registration = register(options.server, token, probe_machine())
+        write_configuration(options.config, registration, options.server)
+    except (ConfigurationError, ServerError, MalformedError, OSError) as error:
+        print(error, file=sys.stderr)
+        return NOT_RUN
+    print(f"registered as `{registration.name}`; `RUNNER_CONFIG={options.config} {SERVE}` serves")
     return ENDED
 
 

@@ -31,6 +31,7 @@ BUILD_LIMITS = Limits(
     output_bytes=128 * 1024**2,
     processes=4096,
 )
+MAX_SOURCE_BYTES = 4 * 1024**3
 _LIST_LIMITS = Limits(wall_s=60, output_bytes=8 * 1024**2)
 
 #: Symbols and debug information are a hundred times the code's size and prove nothing.
@@ -81,10 +82,21 @@ def check_out(repository: Path, commit: str, folder: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     if done.returncode != 0:
         raise BuildError(f"`{' '.join(command)}` ended with {done.returncode}: {done.stderr[-2000:]}")
-    folder.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(archive) as members:
-        members.extractall(folder, filter="data")
+    unpack_source(archive, folder)
     archive.unlink()
+
+
+def unpack_source(archive: Path, folder: Path) -> None:
+    """Unpack a commit's files; what would leave the folder, or fill the disk, is refused."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with tarfile.open(archive) as members:
+            size = sum(member.size for member in members.getmembers())
+            if size > MAX_SOURCE_BYTES:
+                raise BuildError(f"the source has {size} bytes unpacked, the limit is {MAX_SOURCE_BYTES}")
+            members.extractall(folder, filter="data")
+    except (OSError, tarfile.TarError) as error:
+        raise BuildError(f"the source `{archive.name}` can't be unpacked: {error}") from error
 
 
 def build_tests(

@@ -16,7 +16,7 @@ from workers.protocol.outcome import JobState, Outcome, TestOutcome
 from workers.protocol.readings import Probe
 from workers.runner import RUNNER_VERSION
 from workers.runner.bundle import BundleRefusedError, check_bundle_fits, unpack_bundle
-from workers.runner.cargo import BuildError, BuildRequest, Built, build_tests, check_out
+from workers.runner.cargo import BuildError, BuildRequest, Built, build_tests, check_out, unpack_source
 from workers.runner.execute import User, other_user
 from workers.runner.manifest import BundleManifest
 from workers.runner.nvml import NvmlSampler
@@ -147,18 +147,27 @@ class _Verification:
         return unpack_bundle(path, sha256=self.job.bundle.sha256, folder=folder)
 
     def _built(self) -> Built:
-        assert self.job.checkout is not None and self.job.crate is not None  # noqa: S101 - checked on reading
-        assert self.job.commit is not None  # noqa: S101
+        assert self.job.crate is not None and self.job.commit is not None  # noqa: S101 - checked on reading
         source = self.work / "source"
-        check_out(Path(self.job.checkout.repository), self.job.commit, source)
+        if self.job.checkout is not None:
+            check_out(Path(self.job.checkout.repository), self.job.commit, source)
+        else:
+            unpack_source(self._given_source(), source)
         return build_tests(
             source,
             BuildRequest(crate=self.job.crate, features=self.job.features),
-            repository=self.job.checkout.repository,
+            repository=self.job.checkout.repository if self.job.checkout else "source archive",
             commit=self.job.commit,
             target_folder=self.runner.cache / "target",
             work=self.work,
         )
+
+    def _given_source(self) -> Path:
+        named = self.job.source.path if self.job.source else None
+        path = self.runner.bundle or (Path(named) if named else None)
+        if path is None or not path.is_file():
+            raise BuildError(f"the source archive is not here: `{path}`")
+        return path
 
     def _tracer(self) -> tuple[Tracer | None, str]:
         obstacle = self.probe.inability(TRACE)
