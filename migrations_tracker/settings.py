@@ -184,6 +184,22 @@ REPOSITORIES_DIR = Path(
     )
 )
 
+BUNDLES_DIR = Path(
+    env.text(
+        "BUNDLES_DIR", default=str(VAR_DIR / "bundles"), meaning="Where test bundles for runners are kept."
+    )
+)
+RUNNER_BROKER_URL = env.secret(
+    "RUNNER_BROKER_URL",
+    meaning="The broker's address as GPU machines reach it, without user and password: each runner gets its "
+    "own. Unset, that of `BROKER_URL`.",
+)
+GPU_MINUTES_PER_DAY = env.number(
+    "GPU_MINUTES_PER_DAY",
+    default=0,
+    meaning="Minutes that tests may run on GPUs in 24 hours before jobs wait; 0 is no limit.",
+)
+
 LOG_LEVEL = env.text("LOG_LEVEL", default="INFO", meaning="DEBUG, INFO, WARNING or ERROR.")
 LOGGING = {
     "version": 1,

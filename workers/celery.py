@@ -15,7 +15,6 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "migrations_tracker.settings")
 
 SCAN_QUEUE = "scan"
 DEFAULT_QUEUE = "default"
-GPU_QUEUE = "gpu"
 # Longer than any task that acknowledges late, or the broker would hand a running one out again.
 VISIBILITY_TIMEOUT_SECONDS = 2 * 3600
 
@@ -29,12 +28,11 @@ app.conf.update(
     task_serializer="json",
     event_serializer="json",
     timezone="UTC",
-    task_queues=[Queue(SCAN_QUEUE), Queue(DEFAULT_QUEUE), Queue(GPU_QUEUE)],
+    task_queues=[Queue(SCAN_QUEUE), Queue(DEFAULT_QUEUE)],
     task_default_queue=DEFAULT_QUEUE,
     task_create_missing_queues=True,
     task_routes={
         "migrations_tracker.tasks.scan_*": {"queue": SCAN_QUEUE},
-        "workers.tasks.verification_*": {"queue": GPU_QUEUE},
     },
     task_acks_late=True,
     task_reject_on_worker_lost=True,
@@ -58,6 +56,10 @@ app.conf.update(
         "send lost and waiting rows again": {
             "task": "migrations_tracker.tasks.rows_wake_lost",
             "schedule": 20.0,
+        },
+        "hear runners and give them jobs": {
+            "task": "migrations_tracker.tasks.verification_runners_serve",
+            "schedule": 10.0,
         },
     },
 )

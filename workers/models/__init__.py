@@ -1,0 +1,21 @@
+"""The machinery in the database: runners, bundles, verification jobs and what they showed."""
+
+from __future__ import annotations
+
+from workers.models.event import MachineEvent
+from workers.models.job import VerificationJob
+from workers.models.runner import ProbeReading, Runner, RunnerState
+from workers.models.test_bundle import TestBundle
+from workers.models.verification import PtxLoad, Verification, VerifiedFunction
+
+__all__ = [
+    "MachineEvent",
+    "ProbeReading",
+    "PtxLoad",
+    "Runner",
+    "RunnerState",
+    "TestBundle",
+    "Verification",
+    "VerificationJob",
+    "VerifiedFunction",
+]
