@@ -6,7 +6,9 @@ from celery import shared_task
 
 from audit.services import scan_requests, scan_runs
 from migrations_tracker.services import scans
+from migrations_tracker.services import verification_follow_up as verified
 from migrations_tracker.services.follow_up import scan_run_follow_up
+from workers.services import jobs, reports
 
 
 @shared_task(name=scans.SCAN_REQUEST_TASK)
@@ -27,3 +29,17 @@ def scan_run_execute(pk: int) -> None:
 def rows_wake_lost() -> None:
     """Send again what waits or lost its worker."""
     scans.rows_wake_lost()
+
+
+@shared_task(name=verified.DISPATCH_TASK)
+def verification_jobs_dispatch() -> None:
+    """Give waiting verification jobs to free runners."""
+    jobs.jobs_dispatch()
+
+
+@shared_task(name="migrations_tracker.tasks.verification_runners_serve")
+def verification_runners_serve() -> None:
+    """Let runners in at the broker, take their reports, and give them jobs."""
+    reports.runners_admit()
+    reports.reports_collect(after=verified.verification_follow_up)
+    jobs.jobs_dispatch()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
-from django.urls import path
+from django.urls import include, path
 
 from migrations_tracker.api import capabilities as capabilities_api
 from migrations_tracker.views import capabilities, gaps, policy, repositories, rules, scans, sites
@@ -40,5 +40,6 @@ urlpatterns = [
     path("api/capabilities", capabilities_api.capabilities, name="api-capabilities"),
     path("policy/", policy.policy_index, name="policy"),
     path("policy/<str:key>/", policy.clause_detail, name="clause-detail"),
+    path("", include("migrations_tracker.machine_urls")),
     path("admin/", admin.site.urls),
 ]

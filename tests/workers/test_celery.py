@@ -9,7 +9,7 @@ import redis
 
 from migrations_tracker.services.scans import SCAN_REQUEST_TASK, SCAN_RUN_TASK
 from tests.fixtures.worker import WorkerProcess
-from workers.celery import DEFAULT_QUEUE, GPU_QUEUE, SCAN_QUEUE, app
+from workers.celery import DEFAULT_QUEUE, SCAN_QUEUE, app
 
 
 def test_only_json_is_accepted() -> None:
@@ -23,7 +23,7 @@ def test_no_result_is_stored() -> None:
 
 
 def test_the_queues_are_those_of_the_design() -> None:
-    assert {queue.name for queue in app.conf.task_queues} == {SCAN_QUEUE, DEFAULT_QUEUE, GPU_QUEUE}
+    assert {queue.name for queue in app.conf.task_queues} == {SCAN_QUEUE, DEFAULT_QUEUE}
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_the_queues_are_those_of_the_design() -> None:
     [
         (SCAN_RUN_TASK, SCAN_QUEUE),
         (SCAN_REQUEST_TASK, SCAN_QUEUE),
-        ("workers.tasks.verification_run", GPU_QUEUE),
+        ("migrations_tracker.tasks.verification_jobs_dispatch", DEFAULT_QUEUE),
         ("any.other", DEFAULT_QUEUE),
     ],
 )
@@ -42,10 +42,10 @@ def test_a_task_goes_to_the_queue_of_its_kind(task: str, queue: str) -> None:
 
 @pytest.mark.usefixtures("worker")
 def test_a_real_worker_takes_a_message_from_each_queue(broker: str) -> None:
-    for queue in (SCAN_QUEUE, DEFAULT_QUEUE, GPU_QUEUE):
+    for queue in (SCAN_QUEUE, DEFAULT_QUEUE):
         app.send_task("celery.ping", queue=queue)
     with redis.Redis.from_url(broker) as client:
-        assert _becomes_empty(client, SCAN_QUEUE, DEFAULT_QUEUE, GPU_QUEUE)
+        assert _becomes_empty(client, SCAN_QUEUE, DEFAULT_QUEUE)
 
 
 def test_messages_wait_in_the_broker_while_no_worker_runs(broker: str) -> None:
