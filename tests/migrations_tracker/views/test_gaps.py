@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from django.apps import apps
 from django.contrib.auth.models import User
 from django.test import Client
 
@@ -97,7 +100,8 @@ def test_a_person_moves_a_gap_and_owns_it(ada_client: Client, ada: User, gaps: l
     assert ada_client.post(f"{address}assign/", {"assignee": "ada", "version": 2}).status_code == 302
     gap.refresh_from_db()
     assert (gap.migration.status, gap.migration.assignee, gap.migration.version) == ("accepted", ada, 3)
-    before = gap.migration.events.latest("pgh_id")
+    events = apps.get_model("migrations_tracker", "SiteMigrationEvent")._default_manager
+    before: Any = events.filter(pgh_obj_id=gap.migration.pk).latest("pgh_id")
     assert (before.assignee, before.pgh_context.metadata["user"]) == (None, ada.pk)
     assert "Owned by ada." in ada_client.get(address).content.decode()
 
