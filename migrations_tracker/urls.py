@@ -7,7 +7,7 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
 
 from migrations_tracker.api import capabilities as capabilities_api
-from migrations_tracker.views import capabilities, gaps, policy, repositories, rules, scans, sites
+from migrations_tracker.views import capabilities, gaps, parity, policy, repositories, rules, scans, sites
 
 urlpatterns = [
     path("", repositories.overview_page, name="overview"),
@@ -37,6 +37,7 @@ urlpatterns = [
     path("gaps/<int:pk>/", gaps.gap_detail, name="gap-detail"),
     path("gaps/<int:pk>/transition/", gaps.gap_transition, name="gap-transition"),
     path("gaps/<int:pk>/assign/", gaps.gap_assign, name="gap-assign"),
+    path("parity/", parity.parity_changes, name="parity-changes"),
     path("api/capabilities", capabilities_api.capabilities, name="api-capabilities"),
     path("policy/", policy.policy_index, name="policy"),
     path("policy/<str:key>/", policy.clause_detail, name="clause-detail"),

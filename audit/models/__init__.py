@@ -7,6 +7,7 @@ from audit.models.lease import LeasedRow, RowState
 from audit.models.parity import (
     Capability,
     CapabilityReading,
+    ParityChange,
     ParityDump,
     ParityOperator,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "GapChangeKind",
     "LeasedRow",
     "Lineage",
+    "ParityChange",
     "ParityDump",
     "ParityOperator",
     "Repository",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import quote
 
 from django.contrib.postgres.fields import ArrayField
@@ -14,13 +15,17 @@ from audit.models.scan import ScanRun
 from audit.parity.capability import State
 from audit.parity.catalogue import Direction
 from audit.parity.counterparts import SupportState
+from audit.parity.diff import Subject
 from audit.parity.families import Family
 
 _FAMILIES = [family.value for family in Family]
 
 
 class ParityDump(models.Model):
-    """What one PyTorch said about itself, once: `digest` is that of its content."""
+    """What one PyTorch said about itself, once: `digest` is that of its content.
+
+    `device` is where its operators were tried; `content` the dump as JSON, compressed with xz.
+    """
 
     torch_version = models.CharField(max_length=60)
     cuda_version = models.CharField(max_length=20, blank=True)
@@ -28,7 +33,9 @@ class ParityDump(models.Model):
     taken_at = models.DateTimeField()
     command = models.TextField(blank=True)
     digest = models.CharField(max_length=64, unique=True)
+    device = models.CharField(max_length=10, default="cuda")
     operator_count = models.PositiveIntegerField()
+    content = models.BinaryField(default=bytes)
     imported_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -36,6 +43,40 @@ class ParityDump(models.Model):
 
     def __str__(self) -> str:
         return f"torch {self.torch_version}"
+
+    @property
+    def version_key(self) -> tuple[tuple[int, ...], int]:
+        """Where the dump stands among others: by version, then by age."""
+        numbers = re.match(r"[\d.]*", self.torch_version)
+        parts = numbers[0].split(".") if numbers else []
+        return tuple(int(part) for part in parts if part), self.pk
+
+
+class ParityChange(models.Model):
+    """One difference between two dumps; `before` is of the older version. An empty side means absent."""
+
+    before = models.ForeignKey(ParityDump, on_delete=models.CASCADE, related_name="+", db_index=False)
+    after = models.ForeignKey(ParityDump, on_delete=models.CASCADE, related_name="+")
+    subject = models.CharField(max_length=20, db_collation="C")
+    name = models.CharField(max_length=300, db_collation="C")
+    aspect = models.CharField(max_length=100, db_collation="C")
+    was = models.TextField(blank=True)
+    becomes = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ("name", "aspect")
+        constraints = (
+            models.UniqueConstraint(
+                name="parity_change_once", fields=["before", "after", "name", "subject", "aspect"]
+            ),
+            models.CheckConstraint(
+                name="parity_change_subject_known",
+                condition=Q(subject__in=[subject.value for subject in Subject]),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.aspect}"
 
 
 class ParityOperator(models.Model):

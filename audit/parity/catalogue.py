@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 SCHEMA = "ferroaudit-torch-dump/1"
-SHIPPED = ("torch-2.11.0.json.xz",)
+SHIPPED = ("torch-2.9.1-cpu.json.xz", "torch-2.11.0.json.xz")
 
 
 class CatalogueError(Exception):

@@ -78,7 +78,10 @@ def _title(name: str, variant: str) -> str:
 
 
 def changes(before: Catalogue, after: Catalogue) -> tuple[Change, ...]:
-    """Return every difference between two catalogues, sorted."""
+    """Return every difference between two catalogues, sorted.
+
+    What was tried on a device is compared only where both were taken on a device of the same kind.
+    """
     found = [
         *_compare(
             Subject.OPERATOR,
@@ -92,29 +95,29 @@ def changes(before: Catalogue, after: Catalogue) -> tuple[Change, ...]:
         ),
         *_compare(
             Subject.PUBLIC_NAME,
-            {
-                f"{n}.{name}": {"kind": kind}
-                for n, names in before.namespaces.items()
-                for name, kind in names.items()
-            },
-            {
-                f"{n}.{name}": {"kind": kind}
-                for n, names in after.namespaces.items()
-                for name, kind in names.items()
-            },
+            _public_names(before),
+            _public_names(after),
         ),
     ]
+    if are_comparable(before, after):
+        found += _refusals(before, after)
+    return tuple(sorted(found))
+
+
+def are_comparable(before: Catalogue, after: Catalogue) -> bool:
+    """Say whether both were taken on a device of the same kind, so that what was tried there compares."""
+    return before.environment.get("device") == after.environment.get("device")
+
+
+def _refusals(before: Catalogue, after: Catalogue) -> Iterator[Change]:
     for key in sorted(before.refusals.keys() & after.refusals.keys()):
         old, new = before.refusals[key], after.refusals[key]
         if old != new:
             name, dtype, direction = key
-            found.append(
-                Change(
-                    Subject.REFUSAL,
-                    name,
-                    f"{dtype} {direction}",
-                    f"{old.exception or old.state}: {old.text}",
-                    f"{new.exception or new.state}: {new.text}",
-                )
+            yield Change(
+                Subject.REFUSAL,
+                name,
+                f"{dtype} {direction}",
+                f"{old.exception or old.state}: {old.text}",
+                f"{new.exception or new.state}: {new.text}",
             )
-    return tuple(sorted(found))

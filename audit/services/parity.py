@@ -7,14 +7,16 @@ import json
 import lzma
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from django.db import transaction
 from django.utils.dateparse import parse_datetime
 
 from audit.errors import AuditError
-from audit.models import ParityDump, ParityOperator
+from audit.models import ParityChange, ParityDump, ParityOperator
 from audit.parity import catalogue as parity
 from audit.parity.catalogue import Catalogue, CatalogueError, Operator, OpInfo, Reached, Refusal
+from audit.parity.diff import changes
 from audit.parity.families import family_of
 from audit.services.copying import as_json, rows_copy
 
@@ -27,8 +29,8 @@ def parity_dumps_import_shipped() -> list[ParityDump]:
 def parity_dump_import(*, path: Path) -> ParityDump:
     """Import a dump, compressed or not. The same content again is the dump that is there already."""
     try:
-        catalogue = parity.load(path)
-        digest = _digest(path)
+        data = _data(path)
+        catalogue = parity.parse(data, f"`{path}`")
     except (CatalogueError, OSError, KeyError, TypeError) as error:
         raise AuditError(f"`{path}` can't be imported: {error}") from error
     facts = catalogue.environment
@@ -38,16 +40,21 @@ def parity_dump_import(*, path: Path) -> ParityDump:
     rows = list(_rows(catalogue))
     with transaction.atomic():
         dump, is_new = ParityDump.objects.get_or_create(
-            digest=digest,
+            digest=_digest(data),
             defaults={
                 "torch_version": catalogue.version,
                 "cuda_version": facts.get("cuda_version", ""),
                 "gpu_name": facts.get("gpu_name", ""),
                 "taken_at": taken_at,
                 "command": facts.get("command", ""),
+                "device": facts.get("device", ""),
                 "operator_count": len(catalogue.operators),
             },
         )
+        if not dump.content:
+            dump.content, dump.device = _packed(path), facts.get("device", "")
+            dump.save(update_fields=["content", "device"])
+            _compare(dump, catalogue)
         if is_new:
             rows_copy(
                 table=ParityOperator._meta.db_table,
@@ -59,11 +66,39 @@ def parity_dump_import(*, path: Path) -> ParityDump:
     return dump
 
 
-def _digest(path: Path) -> str:
-    """Name a dump by its content, however it is compressed or laid out."""
+def _data(path: Path) -> dict[str, Any]:
     raw = path.read_bytes()
-    data = json.loads(lzma.decompress(raw) if path.suffix == ".xz" else raw)
+    try:
+        data: dict[str, Any] = json.loads(lzma.decompress(raw) if path.suffix == ".xz" else raw)
+    except (lzma.LZMAError, ValueError) as error:
+        raise CatalogueError(f"`{path}` is no dump: {error}") from error
+    return data
+
+
+def _packed(path: Path) -> bytes:
+    raw = path.read_bytes()
+    return raw if path.suffix == ".xz" else lzma.compress(raw)
+
+
+def _digest(data: Mapping[str, Any]) -> str:
+    """Name a dump by its content, however it is compressed or laid out."""
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+
+
+def _compare(dump: ParityDump, catalogue: Catalogue) -> None:
+    """Store what differs between a dump that is new and each that is there, the older version first."""
+    for other in ParityDump.objects.exclude(pk=dump.pk).exclude(content=b""):
+        stored = parity.parse(json.loads(lzma.decompress(other.content)), str(other))
+        pair = sorted(((dump, catalogue), (other, stored)), key=lambda one: one[0].version_key)
+        (before, older), (after, newer) = pair
+        rows_copy(
+            table=ParityChange._meta.db_table,
+            columns=("before_id", "after_id", "subject", "name", "aspect", "was", "becomes"),
+            rows=(
+                (before.pk, after.pk, row.subject.value, row.name, row.aspect, row.before, row.after)
+                for row in changes(older, newer)
+            ),
+        )
 
 
 def _rows(catalogue: Catalogue) -> Iterator[tuple[str, Mapping[str, object]]]:

@@ -24,6 +24,7 @@ from audit.parity.matrix import REFERENCE
 from audit.parity.rationale import Rationale
 from audit.selectors.source import source_texts
 from migrations_tracker.selectors.capability_list import device_rank
+from migrations_tracker.selectors.parity_changes import parity_dumps
 from migrations_tracker.source_frames import SourceFrame, frame_of_source
 
 CONTEXT_LINES = 3
@@ -59,6 +60,7 @@ class OperatorPage:
 
     operator: str
     dump: ParityDump | None
+    dumps: Sequence[ParityDump]
     facts: Sequence[ParityOperator]
     cells: Sequence[Capability]
     gaps: Sequence[CapabilityGap]
@@ -108,9 +110,15 @@ def cell_page(*, branch: Branch, operator: str, dtype: str, device: str, directi
     )
 
 
-def operator_page(*, branch: Branch, operator: str) -> OperatorPage | None:
-    """Gather an operator's page; None where neither PyTorch nor the code has it."""
-    dump = ParityDump.objects.first()
+def operator_page(*, branch: Branch, operator: str, dump_id: str = "") -> OperatorPage | None:
+    """Gather an operator's page; None where neither PyTorch nor the code has it.
+
+    PyTorch's facts are those of the dump that `dump_id` names, or that the matrix is held to.
+    """
+    dumps = parity_dumps()
+    dump = next((d for d in dumps if str(d.pk) == dump_id), None) or next(
+        (d for d in dumps if d.torch_version == newest().version), next(iter(dumps), None)
+    )
     names = [f"aten::{name}" for name in operator_names(newest(), operator)]
     facts = list(ParityOperator.objects.filter(dump=dump, name__in=[operator, *names[:OPERATORS_SHOWN]]))
     cells = _cells(branch, operator)
@@ -120,6 +128,7 @@ def operator_page(*, branch: Branch, operator: str) -> OperatorPage | None:
     return OperatorPage(
         operator=operator,
         dump=dump,
+        dumps=dumps,
         facts=sorted(facts, key=lambda row: (row.name != operator, row.name)),
         cells=cells,
         gaps=list(CapabilityGap.objects.filter(repository_id=branch.repository_id, operator=operator)),

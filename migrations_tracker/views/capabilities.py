@@ -102,7 +102,7 @@ def capability_detail(request: SignedInRequest, slug: str, key: str) -> HttpResp
 def operator_detail(request: SignedInRequest, slug: str, key: str) -> HttpResponse:
     """Show an operator: what PyTorch does, what the project does, and the sites in its way."""
     branch = _branch(slug, key)
-    page = operator_page(branch=branch, operator=key)
+    page = operator_page(branch=branch, operator=key, dump_id=request.GET.get("dump", ""))
     if page is None:
         raise Http404(f"Neither PyTorch nor the project has {key}.")
     return render(request, "operator_detail.html", {"branch": branch, "page": page})

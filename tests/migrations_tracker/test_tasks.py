@@ -69,7 +69,8 @@ def test_the_command_waits_for_the_worker_and_says_what_was_found(
     said = capsys.readouterr().out
     assert f"{scan_run.result_count} results in {scan_run.file_count} files" in said
     assert scan_run.result_count == Result.objects.count() > 0
-    assert SiteMigration.objects.filter(gap=None).count() == FallbackSite.objects.count() == scan_run.new_count
+    of_sites = SiteMigration.objects.filter(gap=None).count()
+    assert of_sites == FallbackSite.objects.count() == scan_run.new_count
 
 
 def test_the_command_says_why_a_scan_failed(

@@ -138,7 +138,7 @@ def test_a_file_that_is_no_dump_is_refused_with_its_name(tmp_path: Path) -> None
 
 
 def test_a_dump_with_a_failed_section_is_refused(tmp_path: Path) -> None:
-    (source,) = catalogue.shipped()
+    source = list(catalogue.shipped())[-1]
     data = json.loads(lzma.decompress(source.read_bytes()))
     data["sections"]["modules"] = {"state": "failed", "error": "boom"}
     path = tmp_path / "partial.json"

@@ -38,6 +38,17 @@ def test_a_lost_kernel_a_new_operator_and_a_lost_dtype_are_three_changes() -> No
     assert (found[2].before, found[2].after) == ("", "yes")
 
 
+def test_what_was_tried_on_different_devices_is_not_compared() -> None:
+    before = catalogue.newest()
+    key = ("lgamma", "complex64", Direction.FORWARD)
+    after = replace(
+        before,
+        environment={**before.environment, "device": "cpu"},
+        refusals={**before.refusals, key: Refusal("refused", "ValueError", "no")},
+    )
+    assert changes(before, after) == ()
+
+
 def test_another_error_text_is_a_change() -> None:
     before = catalogue.newest()
     key = ("lgamma", "complex64", Direction.FORWARD)

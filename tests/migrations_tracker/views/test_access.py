@@ -173,6 +173,7 @@ def test_no_page_takes_more_queries_when_there_is_more_to_show(
         reverse("clause-detail", args=["F1"]),
         reverse("repository-add"),
         reverse("gap-list"),
+        reverse("parity-changes"),
         reverse("gap-list") + "?seen=any&device=cuda&state=fallback&status=accepted&q=op",
         gap.get_absolute_url(),
     ):
