@@ -34,6 +34,7 @@ _GAPS = (
 )
 # What is no GPU falls back to nothing: the host is its device.
 _NO_GPU = re.compile(r"(?i)\b(?:non-|no |not )(?:gpu|cuda|metal|accelerat)")
+_SUBJECTS = (b"cpu", b"host", b"interpreter", b"implemented", b"supported")
 _SUBJECT = re.compile(rb"(?i)cpu|host|interpreter|not (?:yet )?(?:implemented|supported)")
 _REFUSES = re.compile(r"(?i)\b(?:error(?:s|ed)? out|refus|reject|returns? an? (?:structured )?error)")
 
@@ -154,7 +155,7 @@ class CommentOnlyGap(Rule):
             if not any(_reads_openly(judgement, function) for function in functions):
                 continue
             seen: set[int] = set()
-            for block in blocks_of(judgement.workspace.units[path]):
+            for block in blocks_of(judgement.workspace.units[path], _SUBJECTS):
                 if not _SUBJECT.search(block.unit.data, block.start, block.end):
                     continue
                 if block.is_module_doc or _REFUSES.search(block.text):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import gc
 import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 from audit.rules import RULES
 from audit.rules.base import Rule
@@ -17,6 +18,7 @@ from audit.scanner.cache import DirectoryCache
 from audit.scanner.errors import ScanError
 from audit.scanner.output.github import github_log
 from audit.scanner.output.json_report import json_document
+from audit.scanner.output.json_text import json_text
 from audit.scanner.output.sarif import sarif_log
 from audit.scanner.output.source_text import SourceTexts, paths_shown, read_texts
 from audit.scanner.output.style import Style, style_for
@@ -33,6 +35,18 @@ from audit.scanner.suppression import is_suppressed
 
 CLEAN, RESULTS, FAILED, INTERRUPTED = 0, 1, 2, 130
 _DEBUG = "FERROAUDIT_DEBUG"
+
+
+def command() -> NoReturn:
+    """Run the command line as a process of its own, and end it.
+
+    A scan leaves millions of objects behind: taking them apart one by one, only to exit, is a tenth of it.
+    """
+    gc.disable()
+    status = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -124,20 +138,16 @@ def _rendered(
     options: Options, report: ScanReport, comparison: Comparison | None, source: Source
 ) -> Iterable[str]:
     if options.output_format == "json":
-        return [_json(json_document(report, RULES, comparison))]
+        return [json_text(json_document(report, RULES, comparison))]
     if options.is_for_github:
         made = github_log(report, RULES, _texts(source, report), comparison)
         for remark in made.remarks:
             complain(remark)
-        return [_json(made.log)]
+        return [json_text(made.log)]
     if options.output_format == "sarif":
-        return [_json(sarif_log(report, RULES, comparison))]
+        return [json_text(sarif_log(report, RULES, comparison))]
     style = Style() if options.output else style_for(sys.stdout)
     return text_lines(report, RULES, _texts(source, report), style, comparison)
-
-
-def _json(document: object) -> str:
-    return json.dumps(document, indent=2, ensure_ascii=False)
 
 
 def _texts(source: Source, report: ScanReport) -> SourceTexts:

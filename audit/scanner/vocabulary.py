@@ -75,7 +75,11 @@ _PATTERNS = (
         rf"\b{_GPU}[\s-]+{_SUPPORT}\s+(?:is|as|on a)\s+(?:a\s+)?{_BEST_EFFORT}",
     ),
 )
-# Every phrase has one of these.
+# Every phrase has one of these, and that again one of these, which are soon looked for.
+_ROOTS = (
+    *("fall", "revert", "degrade", "effort"),
+    *("availab", "present", "possible", "supported", "found", "detected", "installed"),
+)
 _TELLING = re.compile(rf"{_BACK}|{_BEST_EFFORT}|{_READY}", re.IGNORECASE)
 _SUBJECT = re.compile(rf"cpu|host|{_BEST_EFFORT}", re.IGNORECASE)
 # What is denied, undone, or told of others right before the phrase's core is no claim.
@@ -111,9 +115,10 @@ def forbidden_phrases(text: str) -> tuple[Phrase, ...]:
     A phrase is no claim when it is denied ("never falls back ..", "removed the .."), quoted or code, or when
     its paragraph says that the fallback is opt-in and names the variable. Code blocks are left out.
     """
-    if not _SUBJECT.search(text):
+    lower = text.lower()
+    if not any(root in lower for root in _ROOTS) or not _SUBJECT.search(text):
         return ()
-    plain = _MENTION.sub(_blank, _FENCE.sub(_blank, text))
+    plain = _MENTION.sub(_blank, _FENCE.sub(_blank, text) if "```" in text or "~~~" in text else text)
     found: list[Phrase] = []
     for start, end in _spans(plain, _SENTENCE_END):
         phrase = _phrase_in(plain, start, end)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from audit.scanner.link.unit import Fn, Unit
 
 _LEAD = re.compile(r"^\s*(?:///?!?|/\*\*?!?|\*/|\*(?!\*))[ \t]?", re.MULTILINE)
+_MARKS = frozenset({b"///", b"//!", b"/**", b"/*!"})
 _RULER = re.compile(r"^[\s\-=*/#~]+$")
 
 
@@ -38,8 +39,26 @@ class CommentBlock:
         return self.unit.data[self.start : self.start + 3] in (b"///", b"/**")
 
 
-def blocks_of(unit: Unit) -> Iterator[CommentBlock]:
-    """Yield the comment blocks of a file, in source order.
+def blocks_of(unit: Unit, words: Sequence[bytes] = ()) -> Iterator[CommentBlock]:
+    """Yield the comment blocks of a file, in source order; with words only those that hold one, in any case.
+
+    The words are given in lower case.
+    """
+    if not words:
+        for start, end in _spans(unit):
+            yield CommentBlock(unit, start, end)
+        return
+    lower = unit.data.lower()
+    present = [word for word in words if word in lower]
+    for start, end in _spans(unit) if present else ():
+        for word in present:
+            if lower.find(word, start, end) >= 0:
+                yield CommentBlock(unit, start, end)
+                break
+
+
+def _spans(unit: Unit) -> Iterator[tuple[int, int]]:
+    """Yield the spans of the comment blocks.
 
     A block goes on when the next comment stands on the next line and is of the same kind.
     """
@@ -47,7 +66,9 @@ def blocks_of(unit: Unit) -> Iterator[CommentBlock]:
     start = end = -1
     mark = b""
     for one_start, one_end in unit.facts.comments:
-        one_mark = _mark(unit, one_start)
+        one_mark = data[one_start : one_start + 3]
+        if one_mark not in _MARKS:
+            one_mark = one_mark[:2]
         # A line comment's span may hold its line break.
         if (
             one_mark == mark
@@ -57,10 +78,10 @@ def blocks_of(unit: Unit) -> Iterator[CommentBlock]:
             end = one_end
             continue
         if start >= 0:
-            yield CommentBlock(unit, start, end)
+            yield start, end
         start, end, mark = one_start, one_end, one_mark
     if start >= 0:
-        yield CommentBlock(unit, start, end)
+        yield start, end
 
 
 def function_at(functions: list[Fn], block: CommentBlock) -> Fn | None:
@@ -90,4 +111,4 @@ def span_of(block: CommentBlock, offset: int) -> tuple[int, int]:
 
 def _mark(unit: Unit, start: int) -> bytes:
     mark = unit.data[start : start + 3]
-    return mark if mark in (b"///", b"//!", b"/**", b"/*!") else mark[:2]
+    return mark if mark in _MARKS else mark[:2]

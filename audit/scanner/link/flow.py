@@ -15,6 +15,7 @@ from audit.scanner.profile import Profile, any_pattern
 
 _DIVERGING_MACROS = frozenset({"panic", "unreachable", "todo", "unimplemented", "bail", "compile_error"})
 _DEPTH = 6
+_BRACKET_OR = {"&&": re.compile(r"[()\[\]{}]|&&"), "||": re.compile(r"[()\[\]{}]|\|\|")}
 T = TypeVar("T")
 
 
@@ -96,6 +97,8 @@ class Flow:
     def tests_at(self, offset: int, region: int | None = None) -> list[Test]:
         """Return the tests that hold at a place, nearest enclosing ones first."""
         innermost = self.function.innermost(offset) if region is None else region
+        if not innermost and len(self._regions) == 1:
+            return []
         found: list[Test] = []
         for index in self.function.ancestors(innermost):
             inside = self._regions[index]
@@ -359,19 +362,15 @@ def split_operator(condition: str, operator: str) -> list[str]:
     parts = []
     depth = 0
     start = 0
-    index = 0
-    while index < len(condition):
-        char = condition[index]
-        if char in "([{":
+    for token in _BRACKET_OR[operator].finditer(condition):
+        text = token[0]
+        if text in "([{":
             depth += 1
-        elif char in ")]}":
+        elif text in ")]}":
             depth -= 1
-        elif depth == 0 and condition.startswith(operator, index):
-            parts.append(condition[start:index])
-            index += len(operator)
-            start = index
-            continue
-        index += 1
+        elif depth == 0:
+            parts.append(condition[start : token.start()])
+            start = token.end()
     parts.append(condition[start:])
     return [part.strip() for part in parts if part.strip()]
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from audit.scanner.extract.facts import Call, CallKind
 from audit.scanner.link.flow import DeviceTests, Flow, Place
+from audit.scanner.link.mentions import Mentions
 from audit.scanner.link.operands import Operands
 from audit.scanner.link.resolve import Resolver
 from audit.scanner.link.unit import Fn
@@ -36,6 +37,7 @@ class CallGraph:
         self.profile = profile
         self.tests = DeviceTests(profile)
         self.operands = Operands(profile, workspace)
+        self.constructors = Mentions(profile.tests.constructors)
         self.transfers = frozenset(profile.transfer.transfer_apis) | profile.uploads | profile.downloads
         self._features = frozenset(profile.gpu.features)
         self._error_macros = frozenset(profile.errors.macros)
@@ -99,12 +101,12 @@ class CallGraph:
 
     def callers(self, callee: Fn) -> Iterator[tuple[Fn, Call]]:
         """Yield the calls that may call a function."""
-        for function, call in self._calls_of(callee):
+        for function, call in self.calls_of(callee):
             if function is not callee:
                 yield function, call
 
-    def _calls_of(self, callee: Fn) -> Iterator[tuple[Fn, Call]]:
-        """Yield the calls that may call a function, by any name: a macro may define it under several."""
+    def calls_of(self, callee: Fn) -> Iterator[tuple[Fn, Call]]:
+        """Yield the calls that may call a function, its own too, by any name: a macro may define several."""
         for name in (callee.name, *self.workspace.expansions.get(callee.index, ())):
             known = self._callers.get(name)
             if known is None:
@@ -126,7 +128,7 @@ class CallGraph:
         queue = deque(start)
         while queue:
             callee = self.workspace.functions[queue.popleft()]
-            for function, call in self._calls_of(callee):
+            for function, call in self.calls_of(callee):
                 if function.index not in found and accepts(function, call):
                     found[function.index] = Reason(call, callee)
                     queue.append(function.index)
@@ -145,7 +147,7 @@ class CallGraph:
         """Say whether a function is compiled only where no GPU feature is on."""
         known = self._device_off.get(function.index)
         if known is None:
-            known = self._device_off[function.index] = any(
+            known = self._device_off[function.index] = bool(function.cfgs) and any(
                 cfg.excludes("feature", self._features) for cfg in function.cfgs
             )
         return known

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from audit.scanner.extract.facts import Call, CallKind
 from audit.scanner.link.graph import CallGraph, Reason
+from audit.scanner.link.mentions import Mentions
 from audit.scanner.link.standard import STANDARD_METHODS
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
@@ -23,6 +24,8 @@ class Launches:
         self._pattern = any_pattern(graph.profile.launch.call_patterns)
         self._names: dict[str, bool] = {}
         self._modules = frozenset(graph.profile.launch.modules)
+        words = graph.profile.launch
+        self._backend_words = Mentions(words.backend_accessors + words.backend_traits)
         self.found: dict[int, Reason] = {}
         self._find()
 
@@ -113,29 +116,28 @@ class Launches:
 
     def _own_launch(self, function: Fn) -> Call | None:
         has_backend = self._speaks_of_backend(function)
+        launching = self._launching_names
         for call in function.facts.calls:
-            if self.is_launch_name(call.name):
+            if call.name in launching:
                 if call.kind != CallKind.MACRO or call.name == "launch":
                     return call
-                continue
-            is_operation = has_backend and call.kind == CallKind.METHOD
-            if self._is_through_launching_module(function, call) or (
-                is_operation and self.is_backend_operation(function, call)
-            ):
+            elif call.kind == CallKind.METHOD:
+                if has_backend and self.is_backend_operation(function, call):
+                    return call
+            elif self._modules and self._is_through_launching_module(function, call):
                 return call
         return None
 
+    @cached_property
+    def _launching_names(self) -> frozenset[str]:
+        return frozenset(filter(self.is_launch_name, self._graph.calls_by_name))
+
     def _speaks_of_backend(self, function: Fn) -> bool:
         """Say whether a function names the backend at all: most don't, and need no look at each call."""
-        data, facts = function.unit.data, function.facts
-        return function.self_type in self._graph.profile.launch.backend_traits or any(
-            data.find(word, facts.start, facts.end) >= 0 for word in self._backend_words
+        traits = self._graph.profile.launch.backend_traits
+        return function.self_type in traits or self._backend_words.within(
+            function.unit, function.facts.start, function.facts.end
         )
-
-    @cached_property
-    def _backend_words(self) -> tuple[bytes, ...]:
-        words = self._graph.profile.launch
-        return tuple(word.encode() for word in words.backend_accessors + words.backend_traits)
 
     def _passes_launch_on(self, function: Fn, call: Call) -> bool:
         return function.name not in self._graph.transfers and not self._graph.is_device_off(function)

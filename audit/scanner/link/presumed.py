@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator
 
 from audit.scanner.extract.facts import CallKind
 from audit.scanner.link.summaries import Summaries
@@ -24,7 +23,7 @@ def presumed_names(summaries: Summaries) -> frozenset[str]:
     nothing: of what is left out here, no test runs anything that could be meant.
     """
     pattern = any_pattern(summaries.profile.tests.presumed_patterns)
-    found = {name for name in {*_SYMBOLS, *_called_by_tests(summaries)} if pattern.search(name)}
+    found = set(filter(pattern.search, _called_by_tests(summaries).union(_SYMBOLS)))
     queue = deque(found)
     while queue:
         for function in summaries.workspace.by_name.get(queue.popleft(), ()):
@@ -58,17 +57,20 @@ def _before(data: bytes, offset: int) -> bytes:
     return data[max(offset - _LEAD, 0) : offset].rstrip()
 
 
-def _called_by_tests(summaries: Summaries) -> Iterator[str]:
+def _called_by_tests(summaries: Summaries) -> set[str]:
+    found: set[str] = set()
     for function in summaries.workspace.functions:
         if function.is_test_code:
-            for call in function.facts.calls:
-                yield call.name
+            calls = function.facts.calls
+            found.update([call.name for call in calls])
+            for call in calls:
                 if call.kind == CallKind.MACRO:
-                    yield from _WORD.findall(function.text(call.arguments_start, call.end))
+                    found.update(_WORD.findall(function.text(call.arguments_start, call.end)))
         elif function.trait and function.trait not in summaries.workspace.traits:
             # A method of another crate's trait is called by that crate.
-            yield function.name
+            found.add(function.name)
     for unit in summaries.workspace.units.values():
         for call in unit.facts.calls:
             # An invocation between items makes the tests, of functions that it is given.
-            yield from _WORD.findall(unit.text(call.arguments_start, call.end))
+            found.update(_WORD.findall(unit.text(call.arguments_start, call.end)))
+    return found

@@ -104,11 +104,12 @@ class Reach:
     def _opening(self) -> frozenset[int]:
         names = "|".join(map(re.escape, self._words.constructors)).encode()
         constructor = re.compile(rb"\b(?:" + names + rb")\b")
-        words = [name.encode() for name in self._words.constructors]
+        words = self._summaries.graph.constructors
         found = {
             function.index
             for function in self.functions
-            if _holds(function, words) and self._names_constructor(function, constructor)
+            if words.within(function.unit, function.facts.body_start, function.facts.body_end)
+            and self._names_constructor(function, constructor)
         }
         queue = deque(found)
         while queue:
@@ -233,9 +234,3 @@ class Reach:
             if compared is not None and test.holds == (compared[1] == "!="):
                 return True
         return False
-
-
-def _holds(function: Fn, words: list[bytes]) -> bool:
-    """Say whether a body holds one of the words anywhere: that is soon told, and mostly it does not."""
-    data, facts = function.unit.data, function.facts
-    return any(data.find(word, facts.body_start, facts.body_end) >= 0 for word in words)

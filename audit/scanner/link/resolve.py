@@ -17,6 +17,8 @@ from audit.scanner.link.workspace import Workspace
 _CONSTRUCTOR = re.compile(r"^&?(?:mut\s+)?((?:\w+::)*)([A-Z]\w*)(?:::<[^>]*>)?\s*(?:::\s*\w+|\{)")
 _IDENTIFIER = re.compile(r"^(?:ref\s+)?(?:mut\s+)?([a-z_]\w*)$")
 _MANY = 6
+# So much of a value is looked at for the type that it builds.
+_HEAD = 120
 
 
 class Resolver:
@@ -57,6 +59,8 @@ class Resolver:
 
     def resolve(self, function: Fn, call: Call) -> tuple[Fn, ...]:
         """Return the functions that a call may call; nothing when it can't be told."""
+        if call.name not in self._names and function.index not in self._passing:
+            return ()
         key = (function.index, call.start, call.end)
         found = self._cache.get(key)
         if found is None:
@@ -67,6 +71,22 @@ class Resolver:
             found = tuple(one for one in called if can_name(function, one))
             self._cache[key] = found
         return found
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        """The names that functions are called by: most calls are of none of them."""
+        known = self._workspace.by_name
+        renamed = (
+            name
+            for unit in self._workspace.units.values()
+            for name, path in self.uses(unit).items()
+            if path[-1] in known
+        )
+        return frozenset(known).union(renamed)
+
+    @cached_property
+    def _passing(self) -> frozenset[int]:
+        return frozenset(index for index, _, _ in self.passed)
 
     @cached_property
     def passed(self) -> Mapping[Key, tuple[Path, ...]]:
@@ -259,7 +279,13 @@ class Resolver:
                 for parameter in function.facts.parameters
                 if parameter.name != "self"
             }
+            data = function.unit.data
             for let in function.facts.lets:
+                # Most say no type: neither an annotation nor the path or the braces of a constructor.
+                if b":" not in data[let.pattern_end : let.value_start]:
+                    value = data[let.value_start : min(let.value_end, let.value_start + _HEAD)]
+                    if b"::" not in value and b"{" not in value:
+                        continue
                 name, type_ = self._let_type(function, let)
                 if name and type_ and name not in found:
                     found[name] = type_
@@ -274,7 +300,7 @@ class Resolver:
             if annotation.startswith(":"):
                 type_ = _unwrapped(annotation[1:])
             else:
-                value = unit.text(let.value_start, min(let.value_end, let.value_start + 120))
+                value = unit.text(let.value_start, min(let.value_end, let.value_start + _HEAD))
                 built = _CONSTRUCTOR.match(value) if "::" in value or "{" in value else None
                 if built is not None and built[2] not in ("Ok", "Some", "Err", "Arc", "Box", "Rc"):
                     type_ = function.self_type if built[2] == "Self" else built[2]

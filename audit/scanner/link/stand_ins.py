@@ -52,8 +52,9 @@ class StandIns:
     def on_failure(self, function: Fn) -> Iterator[StandIn]:
         """Yield the branches that compute on the host, or choose it, because the device did not work."""
         facts = function.facts
-        if function.index not in self._summaries.launching and not self._constructor.search(
-            function.unit.data, facts.body_start, facts.body_end
+        if function.index not in self._summaries.launching and not (
+            self._summaries.graph.constructors.within(function.unit, facts.body_start, facts.body_end)
+            and self._constructor.search(function.unit.data, facts.body_start, facts.body_end)
         ):
             return
         for index, region in enumerate(facts.regions):

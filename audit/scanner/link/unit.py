@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from functools import cached_property, lru_cache
 from itertools import accumulate
+from typing import NamedTuple
 
 from audit.scanner.extract.facts import FileFacts, Function, Region, Scope, ScopeKind
 from audit.scanner.link.cargo import Package
@@ -16,6 +17,18 @@ from audit.scanner.suppression import Allowance, find_allowances
 # Modules of tests that are compiled into the library, for other crates to run.
 _TEST_MODULE = re.compile(r"^(?:tests?|testgen|testing|test_\w+|\w+_tests?)$")
 _TEST_ATTRIBUTES = ("test", "rstest", "test_case", "quickcheck", "proptest")
+
+
+class Enclosing(NamedTuple):
+    """What encloses functions, told once for all that stand in the same scope."""
+
+    scopes: tuple[Scope, ...]
+    owner: Scope | None
+    self_type: str
+    trait: str
+    module: tuple[str, ...]
+    cfgs: tuple[Cfg, ...]
+    is_test_code: bool
 
 
 class Unit:
@@ -31,6 +44,14 @@ class Unit:
         self.module_cfgs: tuple[Cfg, ...] = ()
         self.is_in_module_tree = False
         self.target_kind = "lib"
+        self._enclosing: dict[int, Enclosing] = {}
+
+    def enclosing(self, scope: int) -> Enclosing:
+        """Return what encloses the functions whose innermost scope has this index, -1 for none."""
+        found = self._enclosing.get(scope)
+        if found is None:
+            found = self._enclosing[scope] = _enclosing(self, scope)
+        return found
 
     def text(self, start: int, end: int) -> str:
         """Return the text of a span."""
@@ -82,103 +103,76 @@ class Unit:
 class Fn:
     """A function of the linked workspace."""
 
-    __slots__ = ("__dict__", "facts", "index", "name", "unit")
+    __slots__ = (
+        "__dict__",
+        "cfgs",
+        "facts",
+        "has_body",
+        "index",
+        "is_product_code",
+        "is_test",
+        "is_test_code",
+        "module",
+        "name",
+        "owner",
+        "scopes",
+        "self_type",
+        "trait",
+        "unit",
+    )
 
     name: str
     """The bare name; of a function whose name a macro splices, the macro's."""
+    scopes: tuple[Scope, ...]
+    """The enclosing scopes, innermost first."""
+    owner: Scope | None
+    """The impl block or trait that holds the function."""
+    self_type: str
+    """The base name of the type (or trait) that the function belongs to."""
+    trait: str
+    """The base name of the trait that the impl block implements, or of the trait itself."""
+    module: tuple[str, ...]
+    """The module path inside the crate."""
+    cfgs: tuple[Cfg, ...]
+    """The predicates under which the function is compiled."""
+    has_body: bool
+    """Whether there is a body."""
+    is_test: bool
+    """Whether the function is a test itself."""
+    is_test_code: bool
+    """Whether the function is compiled for tests only."""
+    is_product_code: bool
+    """Whether users of the crate can reach the function: no test, example, bench or build script."""
 
     def __init__(self, unit: Unit, facts: Function, index: int) -> None:
         self.unit = unit
         self.facts = facts
         self.index = index
+        around = unit.enclosing(facts.scope)
+        self.scopes, self.owner, self.self_type, self.trait, self.module, cfgs, is_test_code = around
+        own = cfgs_of(facts.attributes) if facts.attributes else ()
+        self.cfgs = unit.cfgs + own + cfgs
+        self.has_body = facts.body_end > 0
+        self.is_test = _is_test(facts.attributes)
+        self.is_test_code = (
+            self.is_test or is_test_code or (bool(own) and any(cfg.requires("test") for cfg in own))
+        )
+        self.is_product_code = not self.is_test_code and unit.target_kind in ("lib", "bin")
         self.name = facts.macro if facts.has_spliced_name else facts.name
 
     def __repr__(self) -> str:
         return f"<Fn {self.symbol}>"
-
-    @cached_property
-    def scopes(self) -> tuple[Scope, ...]:
-        """The enclosing scopes, innermost first."""
-        found = []
-        index = self.facts.scope
-        while index >= 0:
-            scope = self.unit.facts.scopes[index]
-            found.append(scope)
-            index = scope.parent
-        return tuple(found)
-
-    @cached_property
-    def owner(self) -> Scope | None:
-        """The impl block or trait that holds the function."""
-        if self.scopes and self.scopes[0].kind != ScopeKind.MODULE:
-            return self.scopes[0]
-        return None
-
-    @cached_property
-    def self_type(self) -> str:
-        """The base name of the type (or trait) that the function belongs to."""
-        return base_type(self.owner.name) if self.owner is not None else ""
-
-    @cached_property
-    def trait(self) -> str:
-        """The base name of the trait that the impl block implements, or of the trait itself."""
-        if self.owner is None:
-            return ""
-        return base_type(self.owner.name if self.owner.kind == ScopeKind.TRAIT else self.owner.trait)
 
     @property
     def is_trait_default(self) -> bool:
         """Whether this is a trait's own method with a body."""
         return self.owner is not None and self.owner.kind == ScopeKind.TRAIT and self.has_body
 
-    @property
-    def has_body(self) -> bool:
-        """Whether there is a body."""
-        return self.facts.body_end > 0
-
-    @cached_property
-    def module(self) -> tuple[str, ...]:
-        """The module path inside the crate."""
-        inner = tuple(scope.name for scope in reversed(self.scopes) if scope.kind == ScopeKind.MODULE)
-        return self.unit.module + inner
-
     @cached_property
     def symbol(self) -> str:
         """The fully qualified name: `crate::module::Type::function`."""
         parts = [self.unit.crate_name, *self.module, self.self_type, self.name]
         return "::".join(part for part in parts if part)
-
-    @cached_property
-    def cfgs(self) -> tuple[Cfg, ...]:
-        """The predicates under which the function is compiled."""
-        found = self.unit.cfgs + cfgs_of(self.facts.attributes)
-        for scope in self.scopes:
-            found += cfgs_of(scope.attributes)
-        return found
-
-    @cached_property
-    def is_test(self) -> bool:
-        """Whether the function is a test itself."""
-        for attribute in self.facts.attributes:
-            name = attribute[2:].split("(")[0].rstrip("] ").rpartition("::")[2].strip()
-            if name in _TEST_ATTRIBUTES:
-                return True
-        return False
-
-    @cached_property
-    def is_test_code(self) -> bool:
-        """Whether the function is compiled for tests only."""
-        return (
-            self.is_test
-            or self.unit.target_kind in ("test", "bench")
-            or any(_TEST_MODULE.match(part) for part in self.module)
-            or any(cfg.requires("test") for cfg in self.cfgs)
-        )
-
-    @cached_property
-    def is_product_code(self) -> bool:
-        """Whether users of the crate can reach the function: no test, example, bench or build script."""
-        return not self.is_test_code and self.unit.target_kind in ("lib", "bin")
 
     @property
     def is_public(self) -> bool:
@@ -187,7 +181,7 @@ class Fn:
 
     def text(self, start: int, end: int) -> str:
         """Return the text of a span of the file."""
-        return self.unit.text(start, end)
+        return self.unit.data[start:end].decode("utf-8", "replace")
 
     @cached_property
     def line(self) -> int:
@@ -213,6 +207,35 @@ class Fn:
     def region_text(self, region: Region) -> str:
         """Return the text of a region."""
         return self.unit.text(region.start, region.end)
+
+
+def _enclosing(unit: Unit, index: int) -> Enclosing:
+    scopes: list[Scope] = []
+    while index >= 0:
+        scopes.append(unit.facts.scopes[index])
+        index = scopes[-1].parent
+    owner = scopes[0] if scopes and scopes[0].kind != ScopeKind.MODULE else None
+    self_type = trait = ""
+    if owner is not None:
+        self_type = base_type(owner.name)
+        trait = base_type(owner.name if owner.kind == ScopeKind.TRAIT else owner.trait)
+    inner = [scope.name for scope in reversed(scopes) if scope.kind == ScopeKind.MODULE]
+    module = (*unit.module, *inner)
+    cfgs = cfgs_of(attribute for scope in scopes for attribute in scope.attributes)
+    is_test_code = (
+        unit.target_kind in ("test", "bench")
+        or any(_TEST_MODULE.match(part) for part in module)
+        or any(cfg.requires("test") for cfg in (*unit.cfgs, *cfgs))
+    )
+    return Enclosing(tuple(scopes), owner, self_type, trait, module, cfgs, is_test_code)
+
+
+def _is_test(attributes: tuple[str, ...]) -> bool:
+    for attribute in attributes:
+        name = attribute[2:].split("(")[0].rstrip("] ").rpartition("::")[2].strip()
+        if name in _TEST_ATTRIBUTES:
+            return True
+    return False
 
 
 @lru_cache(maxsize=65_536)

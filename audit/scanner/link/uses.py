@@ -34,6 +34,7 @@ class Uses:
 
     def __init__(self, summaries: Summaries) -> None:
         self._summaries = summaries
+        self._known: dict[tuple[int, int, int], Use] = {}
         profile = summaries.profile
         self._moving = frozenset(profile.transfer.device_arguments)
         self._wrapping = profile.uploads | frozenset(profile.transfer.host_constructors)
@@ -56,6 +57,13 @@ class Uses:
             return Use.COPIED
         if read.helper is not None:
             return Use.COMPUTED
+        key = (function.index, read.call.start, read.call.end)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._of_call(function, read)
+        return known
+
+    def _of_call(self, function: Fn, read: Read) -> Use:
         if read.call.name in self._moving:
             rest = function.text(read.call.end, function.facts.body_end).lstrip("? \n\t")
             return Use.COMPUTED if rest.startswith(".") else Use.MOVED

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from audit.scanner.extract.facts import Call, CallKind
@@ -31,22 +32,25 @@ class Gating:
 
     def gates(self, function: Fn) -> list[GateCall]:
         """Return the calls of a function that check the opt-in, in source order."""
+        if function.index not in self._asking and function.index not in self._summaries.gates:
+            return []
         found = []
         for call in function.facts.calls:
             if self._summaries.is_gate_read(function, call):
                 found.append(GateCall(call, None))
                 continue
-            helper = next(
-                (
-                    one
-                    for one in self._summaries.resolver.resolve(function, call)
-                    if one.index in self._summaries.gates
-                ),
-                None,
-            )
-            if helper is not None:
-                found.append(GateCall(call, helper))
+            for one in self._summaries.resolver.resolve(function, call):
+                if one.index in self._summaries.gates:
+                    found.append(GateCall(call, one))
+                    break
         return found
+
+    @cached_property
+    def _asking(self) -> frozenset[int]:
+        """The functions that call one which checks the opt-in: most don't, and need no look at each call."""
+        graph = self._summaries.graph
+        gates = [graph.workspace.functions[index] for index in self._summaries.gates]
+        return frozenset(function.index for gate in gates for function, _ in graph.calls_of(gate))
 
     def is_asked_each_time(self, function: Fn, gate: GateCall) -> bool:
         """Say whether a gate reads the variable at each call, and not once for the life of the process."""
