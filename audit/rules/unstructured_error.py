@@ -9,7 +9,7 @@ from audit.rules.base import Example, Rule
 from audit.scanner.extract.facts import Call, RegionKind
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.closures import error_adapter
-from audit.scanner.link.flow import Flow, Place, Test
+from audit.scanner.link.flow import Flow, Place, Test, split_operator
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
 from audit.scanner.report import Level
@@ -17,7 +17,7 @@ from audit.scanner.report import Level
 _DTYPE_TEST = re.compile(r"\bis_f(?:16|32|64)\b|\bis_bf16\b|TypeId|\bdtype\b|size_of::<|\bDType::")
 _TYPE_PARAMETER = re.compile(r"<[^<>]*\b[A-Z]\b")
 _ERROR_AS_TEXT = re.compile(r"\{\s*\w*(?::[^}]*)?\}|\.to_string\(\)|format!")
-_CONVERSION = "From"
+_ERROR_TYPE = re.compile(r"^(?:\w+::)*\w*Err(?:or)?$")
 
 
 class UnstructuredError(Rule):
@@ -110,6 +110,30 @@ class UnstructuredError(Rule):
             """,
         ),
         Example(
+            "structured errors made text by a function for map_err",
+            """
+            fn text_of(e: GpuError) -> FerrotorchError {
+                FerrotorchError::InvalidArgument { message: format!("gpu: {e}") }  //~ FT016
+            }
+
+            pub enum GpuError { PtxCompileFailed { kernel: String } }
+            """,
+        ),
+        Example(
+            "kernel of one dtype in the else of a test that asks more",
+            """
+            pub fn matmul<T: Float>(a: &Tensor<T>) -> FerrotorchResult<GpuBufferHandle> {
+                let backend = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?;
+                if is_f32::<T>() && reduced_precision() {
+                    backend.matmul_f16_f32(a.gpu_handle()?)
+                } else {
+                    backend.matmul_f32(a.gpu_handle()?)  //~ FT016
+                }
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
             "kernel of one dtype for any",
             """
             pub fn gather<T: Float>(a: &Tensor<T>) -> FerrotorchResult<GpuBufferHandle> {
@@ -161,6 +185,32 @@ class UnstructuredError(Rule):
             path="ferrotorch-nn/src/lib.rs",
         ),
         Example(
+            "structured errors told apart by a function for map_err",
+            """
+            fn kept(e: GpuError) -> FerrotorchError {
+                match e {
+                    GpuError::PtxCompileFailed { kernel } => NotImplementedOnCuda { op: kernel },
+                }
+            }
+
+            pub enum GpuError { PtxCompileFailed { kernel: String } }
+            """,
+        ),
+        Example(
+            "dtype told by a test that does not hold",
+            """
+            pub fn neg<T: Float>(a: &Tensor<T>) -> FerrotorchResult<GpuBufferHandle> {
+                let backend = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?;
+                if is_f64::<T>() {
+                    backend.neg_f64(a.gpu_handle()?)
+                } else {
+                    backend.neg_f32(a.gpu_handle()?)
+                }
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
             "dtype told before the call",
             """
             pub fn gather<T: Float>(a: &Tensor<T>) -> FerrotorchResult<GpuBufferHandle> {
@@ -182,7 +232,7 @@ class UnstructuredError(Rule):
             flow = judgement.summaries.flow(function)
             yield from _refusals(judgement, flow, errors)
             yield from _wrong_dtype(judgement, flow)
-            if function.trait == "From" and function.name == "from":
+            if _is_conversion(function):
                 yield from _converted(function, errors)
             else:
                 yield from _flattened(judgement, function, errors)
@@ -195,6 +245,7 @@ class _Errors:
         words = judgement.profile.errors
         self.catch_all = re.compile(r"::(?:" + "|".join(map(re.escape, words.stringly)) + r")\b")
         self.unsupported = any_pattern(words.unsupported_texts)
+        self.named = frozenset(words.structured)
         structured = any_pattern(tuple(rf"\b{re.escape(name)}\b" for name in words.structured))
         self.structured_types = frozenset(
             item.name
@@ -204,8 +255,8 @@ class _Errors:
         )
 
     def is_structured(self, type_: str) -> bool:
-        """Say whether a type as written is, or carries, a structured error of the workspace."""
-        return any(name in self.structured_types for name in re.findall(r"\w+", type_))
+        """Say whether a type as written is, or carries, a structured error."""
+        return any(name in self.structured_types or name in self.named for name in re.findall(r"\w+", type_))
 
 
 def _refusals(judgement: Judgement, flow: Flow, errors: _Errors) -> Iterator[Candidate]:
@@ -251,13 +302,34 @@ def _wrong_dtype(judgement: Judgement, flow: Flow) -> Iterator[Candidate]:
         if not call.name.endswith("_f32") or not judgement.summaries.is_backend_operation(function, call):
             continue
         tests = flow.tests_at(call.start, call.region)
-        if not any(_DTYPE_TEST.search(flow.expand(test.subject) + test.pattern) for test in tests):
+        if not any(_tells_dtype(flow, test) for test in tests):
             yield Candidate(function.unit, call.start, call.end, function, "wrong-dtype-kernel-call")
             return
 
 
+def _tells_dtype(flow: Flow, test: Test) -> bool:
+    """Say whether a test that holds (or does not) tells the dtype.
+
+    Where `is_f32() && other` does not hold, the dtype may be any.
+    """
+    subject = flow.expand(test.subject)
+    if not test.pattern and not test.holds:
+        parts = split_operator(subject, "&&")
+        if len(parts) > 1:
+            return all(_DTYPE_TEST.search(part) for part in parts)
+    return bool(_DTYPE_TEST.search(subject + test.pattern))
+
+
+def _is_conversion(function: Fn) -> bool:
+    """Say whether a function makes one error of another, as `From` does: `.map_err(text_of)`."""
+    if function.trait == "From":
+        return function.name == "from"
+    facts = function.facts
+    return len(facts.parameters) == 1 and bool(_ERROR_TYPE.match(facts.return_type.strip()))
+
+
 def _converted(function: Fn, errors: _Errors) -> Iterator[Candidate]:
-    """Yield a `From` that makes every variant of a structured error the same text."""
+    """Yield a function that makes every variant of a structured error the same text."""
     parameters = function.facts.parameters
     body = function.facts.regions[0]
     text = function.region_text(body)

@@ -69,6 +69,8 @@ class Copies:
             return True
         if not receiver.isidentifier():
             return False
+        if self._graph.flow(function).value_before(receiver, call.start).endswith(".clone()"):
+            return True
         before = function.text(function.facts.body_start, call.start)
         clone = rf"(?<![\w.]){receiver}\.clone\(\)|\bclone\(\s*&{receiver}\b"
         return re.search(clone, before) is not None

@@ -176,6 +176,8 @@ def test_a_clone_of_shared_storage_is_a_read_only_where_the_value_was_cloned() -
         }
         pub fn shared(x: Tensor) -> Result<Tensor> { keep(x.clone()); wrap(x.into_storage()?) }
         pub fn owned(x: Tensor) -> Result<Tensor> { wrap(x.into_storage()?) }
+        pub fn cloned(x: &Tensor) -> Result<Tensor> { let own = x.clone(); wrap(own.into_storage()?) }
+        pub fn made(x: &Tensor) -> Result<Tensor> { let own = add(x, x)?; wrap(own.into_storage()?) }
         """
     )
     reading = {
@@ -183,4 +185,4 @@ def test_a_clone_of_shared_storage_is_a_read_only_where_the_value_was_cloned() -
         for index, reads in summaries.reads.items()
         if any(read.is_copy for read in reads)
     }
-    assert reading == {"shared"}
+    assert reading == {"shared", "cloned"}
