@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django import forms
 
+from audit.models import Branch, ScanRun
+
 
 class RepositoryAddForm(forms.Form):
     """Where a repository is, and which revision to scan first."""
@@ -65,3 +67,10 @@ class AssignForm(forms.Form):
 
     assignee = forms.CharField(label="Owner", max_length=150, required=False)
     version = forms.IntegerField(min_value=1)
+
+
+class ReportForm(forms.Form):
+    """Which branch to report on, and since which of its scans."""
+
+    branch = forms.ModelChoiceField(Branch.objects.select_related("last_scan", "repository"))
+    since = forms.ModelChoiceField(ScanRun.objects.all(), required=False)

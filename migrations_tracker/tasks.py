@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from audit.services import scan_requests, scan_runs
-from migrations_tracker.services import scans
+from migrations_tracker.services import migration_reports, scans
 from migrations_tracker.services import verification_follow_up as verified
 from migrations_tracker.services.follow_up import scan_run_follow_up
 from workers.services import jobs, reports
@@ -23,6 +23,12 @@ def scan_request_execute(pk: int) -> None:
 def scan_run_execute(pk: int) -> None:
     """Run a scan and store what it found."""
     scan_runs.scan_run_execute(pk=pk, after_ingest=scan_run_follow_up)
+
+
+@shared_task(name=scans.REPORT_TASK)
+def report_execute(pk: int) -> None:
+    """Write a migration report."""
+    migration_reports.report_execute(pk=pk)
 
 
 @shared_task(name="migrations_tracker.tasks.rows_wake_lost")

@@ -7,7 +7,17 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
 
 from migrations_tracker.api import capabilities as capabilities_api
-from migrations_tracker.views import capabilities, gaps, parity, policy, repositories, rules, scans, sites
+from migrations_tracker.views import (
+    capabilities,
+    gaps,
+    parity,
+    policy,
+    reports,
+    repositories,
+    rules,
+    scans,
+    sites,
+)
 
 urlpatterns = [
     path("", repositories.overview_page, name="overview"),
@@ -39,6 +49,10 @@ urlpatterns = [
     path("gaps/<int:pk>/assign/", gaps.gap_assign, name="gap-assign"),
     path("parity/", parity.parity_changes, name="parity-changes"),
     path("api/capabilities", capabilities_api.capabilities, name="api-capabilities"),
+    path("reports/", reports.report_index, name="report-list"),
+    path("reports/ask/", reports.report_ask, name="report-ask"),
+    path("reports/<int:pk>/", reports.report_detail, name="report-detail"),
+    path("reports/<int:pk>/report.<str:key>", reports.report_file, name="report-file"),
     path("policy/", policy.policy_index, name="policy"),
     path("policy/<str:key>/", policy.clause_detail, name="clause-detail"),
     path("", include("migrations_tracker.machine_urls")),

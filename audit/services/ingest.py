@@ -29,6 +29,7 @@ from audit.services.copying import as_json, ids_reserve, rows_copy
 from audit.services.coverage import Coverage
 from audit.services.gaps import GapChanges
 from audit.services.leases import lease_finish
+from audit.services.repository_lock import repository_lock
 from audit.services.site_states import (
     FoundState,
     KnownState,
@@ -37,8 +38,6 @@ from audit.services.site_states import (
     states_write,
     step_json,
 )
-
-_LOCK_CLASS = 7201
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +84,8 @@ def scan_report_ingest(
 
 
 def _lock(scan_run: ScanRun, lease_id: uuid.UUID) -> None:
+    repository_lock(repository_id=scan_run.repository_id)
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_LOCK_CLASS, scan_run.repository_id])
         # Checks that wait for the commit pile up, and each history trigger of the plan walks the whole pile.
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
     held = ScanRun.objects.select_for_update().filter(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from migrations_tracker.models.comment import Comment
+from migrations_tracker.models.report import MigrationReport
 from migrations_tracker.models.site_migration import SiteMigration, Transition
 from migrations_tracker.models.suppression import Suppression, SuppressionStatus
 
-__all__ = ["Comment", "SiteMigration", "Suppression", "SuppressionStatus", "Transition"]
+__all__ = ["Comment", "MigrationReport", "SiteMigration", "Suppression", "SuppressionStatus", "Transition"]

@@ -23,15 +23,18 @@ class KeysetPage(Generic[Row]):
     next: str = ""
 
 
-def keyset_page(rows: QuerySet[Row], *, columns: Sequence[str], cursor: str, size: int) -> KeysetPage[Row]:
+def keyset_page(
+    rows: QuerySet[Row], *, columns: Sequence[str], cursor: str, size: int, is_descending: bool = False
+) -> KeysetPage[Row]:
     """Return the page that `cursor` names, in the order of `columns`, which together name one row.
 
     A cursor that is none is the first page.
     """
     key, is_backward = _decode(cursor, rows.model, columns)
-    page = rows.order_by(*(F(column).desc() if is_backward else F(column).asc() for column in columns))
+    is_reversed = is_backward != is_descending
+    page = rows.order_by(*(F(column).desc() if is_reversed else F(column).asc() for column in columns))
     if key:
-        page = page.filter(_beyond(columns, key, is_backward=is_backward))
+        page = page.filter(_beyond(columns, key, is_reversed=is_reversed))
     found = list(page[: size + 1])
     has_more = len(found) > size
     found = found[:size]
@@ -71,7 +74,7 @@ def _fits(model: type[Model], column: str, value: object) -> bool:
     return isinstance(value, str) and "\0" not in value
 
 
-def _beyond(columns: Sequence[str], key: Sequence[object], *, is_backward: bool) -> Func:
+def _beyond(columns: Sequence[str], key: Sequence[object], *, is_reversed: bool) -> Func:
     """Compare whole rows, which an index on the columns answers from any page on."""
     left: Any = Func(*map(F, columns), template="(%(expressions)s)")
     right: Any = Func(*map(Value, key), template="(%(expressions)s)")
@@ -79,6 +82,6 @@ def _beyond(columns: Sequence[str], key: Sequence[object], *, is_backward: bool)
         left,
         right,
         template="%(expressions)s",
-        arg_joiner=" < " if is_backward else " > ",
+        arg_joiner=" < " if is_reversed else " > ",
         output_field=BooleanField(),
     )

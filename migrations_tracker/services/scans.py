@@ -15,12 +15,15 @@ from audit.services.scan_requests import (
     scan_request_create,
     scan_run_request,
 )
+from migrations_tracker.models import MigrationReport
 
 SCAN_RUN_TASK = "migrations_tracker.tasks.scan_run_execute"
 SCAN_REQUEST_TASK = "migrations_tracker.tasks.scan_request_execute"
+REPORT_TASK = "migrations_tracker.tasks.report_execute"
 _TASKS: tuple[tuple[type[LeasedRow], str], ...] = (
     (ScanRequest, SCAN_REQUEST_TASK),
     (ScanRun, SCAN_RUN_TASK),
+    (MigrationReport, REPORT_TASK),
 )
 
 

@@ -14,6 +14,7 @@ from audit.parity.capability import State
 from audit.scanner.report import FileStatus, ManifestEntry, RuleRun, RuleStatus
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.services.comments import comment_create
+from migrations_tracker.services.migration_reports import report_create, report_execute
 from migrations_tracker.services.site_migrations import site_migration_transition
 from tests.factories import (
     ingest,
@@ -34,6 +35,7 @@ POST_ONLY = {
     "site-comment",
     "gap-transition",
     "gap-assign",
+    "report-ask",
 }
 MAX_QUERIES = 12
 KEYS = {
@@ -41,6 +43,7 @@ KEYS = {
     "capability-detail": "aten::exp",
     "operator-detail": "aten::exp",
     "capability-export": "csv",
+    "report-file": "md",
 }
 
 
@@ -55,6 +58,9 @@ def addresses(site: FallbackSite, repository: Repository) -> dict[str, str]:
     request = repository.scan_requests.create(revision="main")
     numbers = {"scan-detail": scan, "scan-cancel": scan, "scan-request-detail": request.pk}
     numbers |= dict.fromkeys(("gap-detail", "gap-transition", "gap-assign"), gap)
+    report = report_create(branch=repository.branches.get(), since=None, actor=None)
+    assert report_execute(pk=report.pk)
+    numbers |= dict.fromkeys(("report-detail", "report-file"), report.pk)
     found = {}
     for pattern in get_resolver().url_patterns:
         if not isinstance(pattern, URLPattern) or pattern.name in PUBLIC:
@@ -91,6 +97,8 @@ def test_a_page_is_shown_with_a_strict_policy(addresses: dict[str, str], root_cl
         response = root_client.get(address)
         assert response.status_code == 200, name
         assert "unsafe" not in response["Content-Security-Policy"], name
+        if "attachment" in response.get("Content-Disposition", ""):
+            continue
         text = response.content.decode()
         assert " style=" not in text, name
         assert "<script>" not in text, name

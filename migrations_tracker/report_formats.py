@@ -1,0 +1,96 @@
+"""The formats a report is offered in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.contrib.staticfiles import finders
+from django.template.loader import render_to_string
+
+from audit.rules import RULES
+from audit.scanner.output.sarif import sarif_log
+from audit.selectors.scan_reports import scan_comparison, scan_report
+from migrations_tracker.models import MigrationReport
+from migrations_tracker.reports.archive import archive
+from migrations_tracker.reports.csv_tables import report_csv
+from migrations_tracker.reports.document import ReportDocument
+from migrations_tracker.reports.markdown import report_markdown
+from workers.protocol.codec import from_json, to_json
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFormat:
+    """A way to write a report: the end of the file's name, its media type, and what writes it."""
+
+    key: str
+    title: str
+    media_type: str
+    write: Callable[[MigrationReport, ReportDocument], Iterable[str]]
+
+
+def document_of(report: MigrationReport) -> ReportDocument:
+    """Read the facts of a report that was written."""
+    return from_json(ReportDocument, report.document)
+
+
+def file_name(report: MigrationReport, key: str) -> str:
+    """Return the name a report is saved under."""
+    slug, commit = report.branch.repository.slug, report.scan_run.commit.short_id
+    return f"migration-report-{slug}-{commit}-{report.pk}.{key}"
+
+
+def report_archive(report: MigrationReport) -> bytes:
+    """Return all formats in one ZIP file."""
+    document = document_of(report)
+    return archive(
+        {
+            file_name(report, one.key): "".join(one.write(report, document)).encode()
+            for one in FORMATS.values()
+        }
+    )
+
+
+def _html(report: MigrationReport, document: ReportDocument) -> Iterable[str]:
+    found = finders.find("css/app.css")
+    style = Path(found).read_text(encoding="utf-8") if isinstance(found, str) else ""
+    context = {"report": report, "document": document, "style": style.replace("</", "<\\/")}
+    yield render_to_string("report_offline.html", context)
+
+
+def _markdown(report: MigrationReport, document: ReportDocument) -> Iterable[str]:
+    yield report_markdown(document, report.digest)
+
+
+def _csv(report: MigrationReport, document: ReportDocument) -> Iterable[str]:
+    del report
+    return report_csv(document)
+
+
+def _json(report: MigrationReport, document: ReportDocument) -> Iterable[str]:
+    text = {"digest": f"sha256:{report.digest}", **to_json(document)}
+    yield json.dumps(text, indent=2, ensure_ascii=False) + "\n"
+
+
+def _sarif(report: MigrationReport, document: ReportDocument) -> Iterable[str]:
+    del document
+    log = sarif_log(
+        scan_report(scan_run=report.scan_run),
+        RULES,
+        scan_comparison(scan_run=report.scan_run, since=report.since_scan),
+    )
+    yield json.dumps(log, indent=2, ensure_ascii=False) + "\n"
+
+
+FORMATS: Mapping[str, ReportFormat] = {
+    one.key: one
+    for one in (
+        ReportFormat("html", "HTML, one file", "text/html; charset=utf-8", _html),
+        ReportFormat("md", "Markdown", "text/markdown; charset=utf-8", _markdown),
+        ReportFormat("csv", "CSV", "text/csv; charset=utf-8", _csv),
+        ReportFormat("json", "JSON", "application/json", _json),
+        ReportFormat("sarif", "SARIF", "application/sarif+json", _sarif),
+    )
+}

@@ -1,0 +1,160 @@
+"""What a migration report says, before it is written in any format.
+
+All formats are written from this document, so that the same number stands in each of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from workers.protocol.codec import canonical_bytes
+
+SCHEMA = "ferroaudit-report/1"
+
+
+@dataclass(frozen=True, slots=True)
+class ScanLine:
+    """A scan the report rests on. Times are ISO 8601 with their offset; a plain folder has no commit time."""
+
+    number: int
+    commit: str
+    committed_at: str
+    finished_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """What the results depend on beside the commit."""
+
+    scanner_version: str
+    profile: str
+    profile_hash: str
+    ptxas_version: str
+    policy_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class LevelLine:
+    """Open sites of one rule or crate, by level."""
+
+    key: str
+    title: str
+    error: int
+    warning: int
+    note: int
+
+    @property
+    def total(self) -> int:
+        """All levels together."""
+        return self.error + self.warning + self.note
+
+
+@dataclass(frozen=True, slots=True)
+class CountLine:
+    """A word of the product with how often it holds."""
+
+    key: str
+    title: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSite:
+    """A site that the scan saw. `is_new` says that the earlier scan had not seen it."""
+
+    site: int
+    rule_id: str
+    rule_name: str
+    level: str
+    crate: str
+    path: str
+    line: int
+    symbol: str
+    message: str
+    status: str
+    assignee: str
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedSite:
+    """A site that was gone since, what became of it, and the sentence that this bears out."""
+
+    site: int
+    rule_id: str
+    rule_name: str
+    crate: str
+    path: str
+    line: int
+    symbol: str
+    outcome: str
+    shown_by: str
+    commit: str
+    status: str
+    verdict: str
+    sentence: str
+    clauses: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NotSeen:
+    """A file or rule the scan could not look at or run, with the reason."""
+
+    name: str
+    status: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What would close the open sites of a rule."""
+
+    rule_id: str
+    rule_name: str
+    count: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportDocument:
+    """A migration report of one branch at one scan, and of the time since an earlier one."""
+
+    schema: str
+    repository: str
+    repository_name: str
+    branch: str
+    scan: ScanLine
+    since: ScanLine | None
+    judge: Judge
+    file_count: int
+    line_count: int
+    open_count: int
+    new_count: int
+    closed_count: int
+    gaps_open: int
+    gaps_closed: int
+    rules: tuple[LevelLine, ...]
+    crates: tuple[LevelLine, ...]
+    statuses: tuple[CountLine, ...]
+    outcomes: tuple[CountLine, ...]
+    remedies: tuple[Remedy, ...]
+    open_sites: tuple[OpenSite, ...]
+    closed_sites: tuple[ClosedSite, ...]
+    files_not_scanned: tuple[NotSeen, ...]
+    rules_not_run: tuple[NotSeen, ...]
+
+    @property
+    def unverified_count(self) -> int:
+        """Closed sites that no run on a GPU has looked at."""
+        return sum(1 for site in self.closed_sites if not site.verdict)
+
+    @property
+    def unexplained_count(self) -> int:
+        """Closed sites of which the code did not tell what became."""
+        return sum(1 for site in self.closed_sites if not site.outcome)
+
+
+def document_digest(document: ReportDocument) -> str:
+    """Return the SHA-256 of the document's canonical spelling: the same facts give the same digest."""
+    return hashlib.sha256(canonical_bytes(document)).hexdigest()

@@ -1,0 +1,182 @@
+"""The facts of a migration report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+
+from audit.models import CapabilityGap, ScanFile, ScanRule, ScanRun, SiteState
+from audit.policy.clauses import CURRENT_VERSION
+from audit.rules.doc import plain
+from audit.scanner.report import FileStatus, Outcome, RuleStatus
+from audit.selectors.rules import rule_get
+from migrations_tracker.lifecycle import Status
+from migrations_tracker.models import MigrationReport, SiteMigration
+from migrations_tracker.models.site_migration import STATUS_LABELS
+from migrations_tracker.reports.document import (
+    SCHEMA,
+    ClosedSite,
+    CountLine,
+    Judge,
+    LevelLine,
+    NotSeen,
+    OpenSite,
+    Remedy,
+    ReportDocument,
+    ScanLine,
+)
+from migrations_tracker.reports.sentences import closed_sentence
+
+_WHOLE = (FileStatus.SCANNED.value, FileStatus.UNCHANGED.value)
+_NOT_PLANNED = "not planned"
+_GRAVE = frozenset({"error", "warning"})
+
+
+def report_facts(*, report: MigrationReport) -> ReportDocument:
+    """Gather what a report says, from the rows of its scan and the sites' states on its branch."""
+    scan_run, branch = report.scan_run, report.branch
+    states = SiteState.objects.filter(branch=branch).select_related(
+        "site__migration__assignee", "closed_scan__commit"
+    )
+    since = report.since_scan_id or 0
+    opened = list(states.filter(is_open=True).order_by("path", "start_line", "id"))
+    closed = list(states.filter(is_open=False, closed_scan_id__gt=since).order_by("path", "start_line", "id"))
+    open_sites = tuple(_open_site(state, since) for state in opened)
+    closed_sites = tuple(map(_closed_site, closed))
+    gaps = CapabilityGap.objects.filter(repository=branch.repository)
+    return ReportDocument(
+        schema=SCHEMA,
+        repository=branch.repository.slug,
+        repository_name=branch.repository.name,
+        branch=branch.name,
+        scan=_scan_line(scan_run),
+        since=_scan_line(report.since_scan) if report.since_scan else None,
+        judge=Judge(
+            scanner_version=scan_run.scanner_version,
+            profile=scan_run.profile_name,
+            profile_hash=scan_run.profile_hash,
+            ptxas_version=scan_run.ptxas_version,
+            policy_version=CURRENT_VERSION,
+        ),
+        file_count=scan_run.file_count,
+        line_count=scan_run.line_count,
+        open_count=len(open_sites),
+        new_count=sum(site.is_new for site in open_sites),
+        closed_count=len(closed_sites),
+        gaps_open=gaps.filter(is_open=True).count(),
+        gaps_closed=gaps.filter(is_open=False, closed_scan_id__gt=since).count(),
+        rules=_levels([(site.rule_id, site.level) for site in open_sites], titled=True),
+        crates=_levels([(site.crate or "(no crate)", site.level) for site in open_sites], titled=False),
+        statuses=_statuses(open_sites, closed_sites),
+        outcomes=_outcomes(closed_sites),
+        remedies=_remedies(open_sites),
+        open_sites=open_sites,
+        closed_sites=closed_sites,
+        files_not_scanned=tuple(
+            NotSeen(file.path, file.status, file.reason)
+            for file in ScanFile.objects.filter(scan_run=scan_run).exclude(status__in=_WHOLE)
+        ),
+        rules_not_run=tuple(
+            NotSeen(rule.rule_id, rule.status, rule.reason)
+            for rule in ScanRule.objects.filter(scan_run=scan_run).exclude(status=RuleStatus.RAN.value)
+        ),
+    )
+
+
+def _scan_line(scan_run: ScanRun) -> ScanLine:
+    return ScanLine(
+        number=scan_run.pk,
+        commit=scan_run.commit.object_id,
+        committed_at=_instant(scan_run.commit.committed_at),
+        finished_at=_instant(scan_run.finished_at),
+    )
+
+
+def _instant(moment: datetime | None) -> str:
+    return moment.isoformat(timespec="seconds") if moment else ""
+
+
+def _migration(state: SiteState) -> SiteMigration | None:
+    # A reverse one-to-one field raises where there is no row.
+    found: SiteMigration | None = getattr(state.site, "migration", None)
+    return found
+
+
+def _open_site(state: SiteState, since: int) -> OpenSite:
+    migration = _migration(state)
+    return OpenSite(
+        site=state.site_id,
+        rule_id=state.rule_id,
+        rule_name=rule_get(rule_id=state.rule_id).name,
+        level=state.level,
+        crate=state.crate,
+        path=state.path,
+        line=state.start_line,
+        symbol=state.symbol,
+        message=state.message,
+        status=migration.status if migration else _NOT_PLANNED,
+        assignee=str(migration.assignee) if migration and migration.assignee else "",
+        is_new=state.first_seen_scan_id > since,
+    )
+
+
+def _closed_site(state: SiteState) -> ClosedSite:
+    migration = _migration(state)
+    sentence = closed_sentence(rule_id=state.rule_id, symbol=state.symbol, outcome=state.outcome, verdict="")
+    return ClosedSite(
+        site=state.site_id,
+        rule_id=state.rule_id,
+        rule_name=rule_get(rule_id=state.rule_id).name,
+        crate=state.crate,
+        path=state.path,
+        line=state.start_line,
+        symbol=state.symbol,
+        outcome=state.outcome,
+        shown_by=str(state.outcome_evidence.get("text", "")),
+        commit=state.closed_scan.commit.object_id if state.closed_scan else "",
+        status=migration.status if migration else _NOT_PLANNED,
+        verdict="",
+        sentence=sentence.text,
+        clauses=sentence.clauses,
+    )
+
+
+def _levels(seen: Sequence[tuple[str, str]], *, titled: bool) -> tuple[LevelLine, ...]:
+    counts = Counter(seen)
+    keys = sorted({key for key, _ in seen})
+    return tuple(
+        LevelLine(
+            key=key,
+            title=f"{key} {rule_get(rule_id=key).name}" if titled else key,
+            error=counts[key, "error"],
+            warning=counts[key, "warning"],
+            note=sum(count for (of, level), count in counts.items() if of == key and level not in _GRAVE),
+        )
+        for key in keys
+    )
+
+
+def _statuses(opened: Sequence[OpenSite], closed: Sequence[ClosedSite]) -> tuple[CountLine, ...]:
+    counts = Counter([site.status for site in opened] + [site.status for site in closed])
+    lines = [CountLine(status.value, STATUS_LABELS[status], counts[status.value]) for status in Status]
+    if counts[_NOT_PLANNED]:
+        lines.append(CountLine(_NOT_PLANNED, "Not planned", counts[_NOT_PLANNED]))
+    return tuple(lines)
+
+
+def _outcomes(closed: Sequence[ClosedSite]) -> tuple[CountLine, ...]:
+    counts = Counter(site.outcome for site in closed)
+    lines = [CountLine(o.value, o.value, counts[o.value]) for o in Outcome if counts[o.value]]
+    if counts[""]:
+        lines.append(CountLine("", "not known", counts[""]))
+    return tuple(lines)
+
+
+def _remedies(opened: Sequence[OpenSite]) -> tuple[Remedy, ...]:
+    counts = Counter(site.rule_id for site in opened)
+    found = []
+    for rule_id, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        rule = rule_get(rule_id=rule_id)
+        found.append(Remedy(rule_id, rule.name, count, plain(rule.sections.get("Use instead", ""))))
+    return tuple(found)

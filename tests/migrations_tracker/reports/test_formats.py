@@ -1,0 +1,145 @@
+"""The text formats, whatever the facts hold."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import re
+import zipfile
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrations_tracker.reports.archive import archive
+from migrations_tracker.reports.cells import markdown_cell, markdown_code
+from migrations_tracker.reports.csv_tables import report_csv
+from migrations_tracker.reports.document import (
+    SCHEMA,
+    ClosedSite,
+    Judge,
+    OpenSite,
+    ReportDocument,
+    ScanLine,
+    document_digest,
+)
+from migrations_tracker.reports.markdown import report_markdown
+from workers.protocol.codec import from_json, to_json
+
+OPEN = OpenSite(
+    site=7,
+    rule_id="FT001",
+    rule_name="silent-fallback",
+    level="error",
+    crate="minitorch-gpu",
+    path="minitorch-gpu/src/ops.rs",
+    line=12,
+    symbol="minitorch_gpu::ops::exp",
+    message="computes on the host",
+    status="open",
+    assignee="",
+    is_new=True,
+)
+CLOSED = ClosedSite(
+    site=8,
+    rule_id="FT001",
+    rule_name="silent-fallback",
+    crate="minitorch-gpu",
+    path="minitorch-gpu/src/ops.rs",
+    line=40,
+    symbol="minitorch_gpu::ops::log",
+    outcome="structured-error",
+    shown_by="`log` returns a structured error",
+    commit="c" * 40,
+    status="open",
+    verdict="",
+    sentence="Removed silent CPU fallback in `log`; now returns Err(..).",
+    clauses=("W1", "A1"),
+)
+SCAN = ScanLine(3, "a" * 40, "2026-11-01T10:00:00+00:00", "2026-11-01T10:01:00+00:00")
+DOCUMENT = ReportDocument(
+    schema=SCHEMA,
+    repository="minitorch",
+    repository_name="minitorch",
+    branch="main",
+    scan=SCAN,
+    since=None,
+    judge=Judge("1.0", "ferrotorch", "0" * 64, "", "1"),
+    file_count=3,
+    line_count=900,
+    open_count=1,
+    new_count=1,
+    closed_count=1,
+    gaps_open=0,
+    gaps_closed=0,
+    rules=(),
+    crates=(),
+    statuses=(),
+    outcomes=(),
+    remedies=(),
+    open_sites=(OPEN,),
+    closed_sites=(CLOSED,),
+    files_not_scanned=(),
+    rules_not_run=(),
+)
+TEXT = st.text(max_size=40)
+
+
+def test_a_document_is_read_back_as_it_was_written() -> None:
+    assert from_json(ReportDocument, to_json(DOCUMENT)) == DOCUMENT
+
+
+def test_the_digest_is_of_the_facts() -> None:
+    again = from_json(ReportDocument, to_json(DOCUMENT))
+    assert document_digest(again) == document_digest(DOCUMENT)
+    assert document_digest(dataclasses.replace(DOCUMENT, open_count=2)) != document_digest(DOCUMENT)
+
+
+def test_markdown_says_what_is_known_and_what_is_not() -> None:
+    text = report_markdown(DOCUMENT, "d" * 64)
+    assert "Removed silent CPU fallback in `log`; now returns Err(..)." in text
+    assert "| closed, not verified on a GPU | 1 |" in text
+    assert "`minitorch-gpu/src/ops.rs:12`" in text
+    assert "sha256:" + "d" * 64 in text
+
+
+@given(TEXT, TEXT, TEXT)
+def test_every_row_of_a_markdown_table_has_the_columns_of_its_head(path: str, symbol: str, said: str) -> None:
+    document = dataclasses.replace(
+        DOCUMENT,
+        open_sites=(dataclasses.replace(OPEN, path=path, symbol=symbol, assignee=said),),
+        closed_sites=(dataclasses.replace(CLOSED, path=path, sentence=said),),
+    )
+    width = 0
+    for line in report_markdown(document, "").split("\n"):
+        columns = len(re.findall(r"(?<!\\)\|", line))
+        is_table = line.startswith("| ")
+        assert not is_table or width in (0, columns), line
+        width = columns if is_table else 0
+
+
+@given(TEXT)
+def test_a_markdown_cell_is_one_line_that_starts_no_element(text: str) -> None:
+    assert "\n" not in markdown_cell(text)
+    assert "<" not in markdown_cell(text)
+    assert "\n" not in markdown_code(text)
+
+
+@given(TEXT, st.sampled_from(["=", "+", "-", "@", "\t=", " =", ""]))
+def test_no_cell_of_the_csv_is_run_by_a_spreadsheet(text: str, start: str) -> None:
+    cell = start + text.replace("\0", "")
+    document = dataclasses.replace(
+        DOCUMENT, open_sites=(dataclasses.replace(OPEN, symbol=cell, message=cell, path=cell),)
+    )
+    rows = list(csv.reader(io.StringIO("".join(report_csv(document)), newline="")))
+    assert len(rows) == 3
+    assert len({len(row) for row in rows}) == 1
+    for row in rows:
+        assert not any(value.lstrip(" ").startswith(("=", "+", "-", "@", "\t", "\r", "\n")) for value in row)
+
+
+def test_the_same_files_give_the_same_archive() -> None:
+    files = {"b.md": b"two", "a.csv": b"one"}
+    assert archive(files) == archive(dict(reversed(files.items())))
+    with zipfile.ZipFile(io.BytesIO(archive(files))) as found:
+        assert {name: found.read(name) for name in found.namelist()} == files

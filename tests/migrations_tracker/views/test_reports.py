@@ -1,0 +1,166 @@
+"""Migration reports: asking for one, its page, its files."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import jsonschema
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils.html import escape
+
+from audit.models import FallbackSite, Repository, RowState
+from audit.scanner.report import Outcome, SiteOutcome
+from migrations_tracker.models import MigrationReport
+from migrations_tracker.services.migration_reports import report_create, report_execute
+from tests.factories import ingest, make_report, make_repository, make_result
+
+LIST = "/reports/"
+GONE = make_result(symbol="minitorch_gpu::ops::gone", path="minitorch-gpu/src/gone.rs")
+STAYS = make_result(symbol="minitorch_gpu::ops::stays")
+SCHEMA = Path(__file__).parents[2] / "audit" / "scanner" / "schemas" / "sarif-schema-2.1.0.json"
+
+
+@pytest.fixture
+def report(repository: Repository, ada: User) -> MigrationReport:
+    """A report since the first of two scans: one site stayed, one is gone, one is new."""
+    first = ingest(repository, make_report([GONE, STAYS])).scan_run
+    new = make_result(symbol="=cmd()", rule_id="FT008")
+    ingest(repository, make_report([STAYS, new], files=["minitorch-gpu/src/gone.rs"]))
+    first.refresh_from_db()
+    report = report_create(branch=repository.branches.get(), since=first, actor=ada)
+    assert report_execute(pk=report.pk)
+    report.refresh_from_db()
+    return report
+
+
+def written(client: Client, report: MigrationReport, key: str) -> bytes:
+    response = client.get(f"{report.get_absolute_url()}report.{key}")
+    assert response.status_code == 200
+    assert "attachment" in response["Content-Disposition"]
+    return b"".join(response) if response.streaming else response.content
+
+
+def test_the_report_counts_what_is_open_new_and_closed(report: MigrationReport) -> None:
+    assert report.state == RowState.SUCCEEDED
+    assert report.document is not None
+    counts = {key: report.document[key] for key in ("open_count", "new_count", "closed_count")}
+    assert counts == {"open_count": 2, "new_count": 1, "closed_count": 1}
+
+
+def test_every_format_says_the_same_numbers(ada_client: Client, report: MigrationReport) -> None:
+    told = json.loads(written(ada_client, report, "json"))
+    assert told["digest"] == f"sha256:{report.digest}"
+    rows = list(csv.DictReader(io.StringIO(written(ada_client, report, "csv").decode(), newline="")))
+    assert [row["state"] for row in rows].count("open") == told["open_count"]
+    assert [row["state"] for row in rows].count("closed") == told["closed_count"]
+    markdown = written(ada_client, report, "md").decode()
+    assert f"| open | {told['open_count']} |" in markdown
+    html = written(ada_client, report, "html").decode()
+    assert f"<b>{told['open_count']}</b><span>open</span>" in html
+    results = json.loads(written(ada_client, report, "sarif"))["runs"][0]["results"]
+    states = [result["baselineState"] for result in results]
+    assert (len(states) - states.count("absent"), states.count("absent")) == (2, 1)
+    assert sum(line["error"] + line["warning"] + line["note"] for line in told["rules"]) == told["open_count"]
+    assert sum(line["count"] for line in told["statuses"]) == told["open_count"] + told["closed_count"]
+
+
+def test_the_sarif_file_is_valid(ada_client: Client, report: MigrationReport) -> None:
+    log = json.loads(written(ada_client, report, "sarif"))
+    jsonschema.validate(log, json.loads(SCHEMA.read_text()))
+
+
+def test_the_archive_holds_every_other_format(ada_client: Client, report: MigrationReport) -> None:
+    with zipfile.ZipFile(io.BytesIO(written(ada_client, report, "zip"))) as found:
+        ends = {name.rpartition(".")[2] for name in found.namelist()}
+        assert ends == {"html", "md", "csv", "json", "sarif"}
+        (name,) = (name for name in found.namelist() if name.endswith(".md"))
+        assert found.read(name) == written(ada_client, report, "md")
+
+
+def test_the_html_file_asks_nothing_of_a_server(ada_client: Client, report: MigrationReport) -> None:
+    html = written(ada_client, report, "html").decode()
+    assert "<style>" in html
+    assert not any(word in html for word in ("<script", "<link", "src=", "href="))
+
+
+def test_the_same_scans_give_the_same_facts_again(report: MigrationReport, ada: User) -> None:
+    again = report_create(branch=report.branch, since=report.since_scan, actor=ada)
+    report_execute(pk=again.pk)
+    again.refresh_from_db()
+    assert again.digest == report.digest
+
+
+def test_what_a_scan_told_of_a_closed_site_is_said_with_its_clauses(
+    ada_client: Client, repository: Repository, ada: User
+) -> None:
+    ingest(repository, make_report([GONE]))
+    site = FallbackSite.objects.get()
+    told = SiteOutcome(Outcome.STRUCTURED_ERROR, "`gone` returns a structured error")
+    gone = make_report(files=["minitorch-gpu/src/gone.rs"])
+    ingest(repository, dataclasses.replace(gone, outcomes={site.pk: told}))
+    report = report_create(branch=repository.branches.get(), since=None, actor=ada)
+    report_execute(pk=report.pk)
+    page = ada_client.get(report.get_absolute_url()).content.decode()
+    assert "now returns Err(..)" in page
+    assert 'href="/policy/A1/"' in page
+
+
+def test_a_report_is_asked_for_on_the_page(ada_client: Client, site: FallbackSite) -> None:
+    branch = site.repository.branches.get()
+    response = ada_client.post("/reports/ask/", {"branch": branch.pk, "since": ""}, follow=True)
+    report = MigrationReport.objects.get()
+    assert response.redirect_chain[-1][0] == report.get_absolute_url()
+    assert b"A worker writes the report" in response.content
+    assert report.state == RowState.PENDING
+
+
+@pytest.mark.parametrize("since", ["999999", "x", "last"])
+def test_a_scan_that_is_no_earlier_one_is_refused_with_a_reason(
+    ada_client: Client, site: FallbackSite, since: str
+) -> None:
+    branch = site.repository.branches.get()
+    value = str(branch.last_scan_id) if since == "last" else since
+    response = ada_client.post("/reports/ask/", {"branch": branch.pk, "since": value})
+    assert response.status_code == 422
+    assert b'role="alert"' in response.content
+    assert not MigrationReport.objects.exists()
+
+
+def test_a_scan_of_another_branch_is_refused(ada_client: Client, site: FallbackSite) -> None:
+    other = ingest(make_repository("other"), make_report([STAYS])).scan_run
+    ingest(site.repository, make_report([STAYS]))
+    branch = site.repository.branches.get()
+    response = ada_client.post("/reports/ask/", {"branch": branch.pk, "since": other.pk})
+    assert response.status_code == 422
+    assert escape(f"Scan #{other.pk} is no earlier scan of main.").encode() in response.content
+
+
+def test_a_report_that_is_not_written_has_no_files(ada_client: Client, site: FallbackSite, ada: User) -> None:
+    report = report_create(branch=site.repository.branches.get(), since=None, actor=ada)
+    assert ada_client.get(f"{report.get_absolute_url()}report.md").status_code == 404
+    report_execute(pk=report.pk)
+    assert ada_client.get(f"{report.get_absolute_url()}report.md").status_code == 200
+    assert ada_client.get(f"{report.get_absolute_url()}report.exe").status_code == 404
+
+
+def test_the_list_says_what_to_do_when_nothing_is_scanned(ada_client: Client) -> None:
+    assert b"Add a repository" in ada_client.get(LIST).content
+
+
+@pytest.mark.parametrize("path", ["{list}", "{report}"])
+def test_the_pages_ask_few_questions_of_the_database(
+    ada_client: Client,
+    report: MigrationReport,
+    django_assert_max_num_queries: object,
+    path: str,
+) -> None:
+    url = path.format(list=LIST, report=report.get_absolute_url())
+    with django_assert_max_num_queries(12):  # type: ignore[operator]
+        assert ada_client.get(url).status_code == 200
