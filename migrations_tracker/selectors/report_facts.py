@@ -27,9 +27,12 @@ from migrations_tracker.reports.document import (
     ScanLine,
 )
 from migrations_tracker.reports.sentences import closed_sentence
+from workers.models import VerifiedFunction
+from workers.protocol.outcome import PROVED
 
 _WHOLE = (FileStatus.SCANNED.value, FileStatus.UNCHANGED.value)
 _NOT_PLANNED = "not planned"
+_PROOFS = frozenset(verdict.value for verdict in PROVED)
 _GRAVE = frozenset({"error", "warning"})
 
 
@@ -43,7 +46,8 @@ def report_facts(*, report: MigrationReport) -> ReportDocument:
     opened = list(states.filter(is_open=True).order_by("path", "start_line", "id"))
     closed = list(states.filter(is_open=False, closed_scan_id__gt=since).order_by("path", "start_line", "id"))
     open_sites = tuple(_open_site(state, since) for state in opened)
-    closed_sites = tuple(map(_closed_site, closed))
+    verdicts = _verdicts(branch.repository_id, [state.symbol for state in closed])
+    closed_sites = tuple(_closed_site(state, verdicts.get(state.symbol, "")) for state in closed)
     gaps = CapabilityGap.objects.filter(repository=branch.repository)
     return ReportDocument(
         schema=SCHEMA,
@@ -121,9 +125,23 @@ def _open_site(state: SiteState, since: int) -> OpenSite:
     )
 
 
-def _closed_site(state: SiteState) -> ClosedSite:
+def _verdicts(repository_id: int, symbols: Sequence[str]) -> dict[str, str]:
+    """Return what GPU runs showed of functions that have not changed since: a proof if any, else the newest."""
+    shown = VerifiedFunction.objects.filter(
+        symbol__in=symbols,
+        verification__repository_id=repository_id,
+        verification__expired_at__isnull=True,
+    ).values_list("symbol", "verification__verdict", "verification_id")
+    return {
+        symbol: verdict for symbol, verdict, _ in sorted(shown, key=lambda row: (row[1] in _PROOFS, row[2]))
+    }
+
+
+def _closed_site(state: SiteState, verdict: str) -> ClosedSite:
     migration = _migration(state)
-    sentence = closed_sentence(rule_id=state.rule_id, symbol=state.symbol, outcome=state.outcome, verdict="")
+    sentence = closed_sentence(
+        rule_id=state.rule_id, symbol=state.symbol, outcome=state.outcome, verdict=verdict
+    )
     return ClosedSite(
         site=state.site_id,
         rule_id=state.rule_id,
@@ -136,7 +154,7 @@ def _closed_site(state: SiteState) -> ClosedSite:
         shown_by=str(state.outcome_evidence.get("text", "")),
         commit=state.closed_scan.commit.object_id if state.closed_scan else "",
         status=migration.status if migration else _NOT_PLANNED,
-        verdict="",
+        verdict=verdict,
         sentence=sentence.text,
         clauses=sentence.clauses,
     )

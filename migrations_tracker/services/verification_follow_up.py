@@ -42,7 +42,7 @@ def _prove(verification: Verification) -> None:
         )
     )
     for migration in migrations:
-        if not _is_seen(migration.site):
+        if migration.site is not None and not _is_seen(migration.site):
             _move(migration, verification)
 
 

@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 from django.utils.html import escape
 
 from audit.models import FallbackSite, Repository, RowState
@@ -20,6 +21,8 @@ from audit.scanner.report import Outcome, SiteOutcome
 from migrations_tracker.models import MigrationReport
 from migrations_tracker.services.migration_reports import report_create, report_execute
 from tests.factories import ingest, make_report, make_repository, make_result
+from tests.workers.machines import make_job
+from workers.models import Verification, VerifiedFunction
 
 LIST = "/reports/"
 GONE = make_result(symbol="minitorch_gpu::ops::gone", path="minitorch-gpu/src/gone.rs")
@@ -110,6 +113,47 @@ def test_what_a_scan_told_of_a_closed_site_is_said_with_its_clauses(
     page = ada_client.get(report.get_absolute_url()).content.decode()
     assert "now returns Err(..)" in page
     assert 'href="/policy/A1/"' in page
+
+
+@pytest.mark.parametrize(
+    ("verdict", "is_expired", "said"),
+    [
+        ("on-device", False, "Implemented `gone` on GPU"),
+        ("on-device", True, "no run on a GPU has shown it"),
+        ("no-kernel", False, "no run on a GPU has shown it"),
+    ],
+)
+def test_a_kernel_is_called_implemented_only_while_its_proof_holds(
+    repository: Repository, verdict: str, is_expired: bool, said: str
+) -> None:
+    ingest(repository, make_report([GONE]))
+    told = SiteOutcome(Outcome.DEVICE_KERNEL, "`gone` runs on the device")
+    gone = make_report(files=["minitorch-gpu/src/gone.rs"])
+    ingest(repository, dataclasses.replace(gone, outcomes={FallbackSite.objects.get().pk: told}))
+    job = make_job(repository)
+    verification = Verification.objects.create(
+        job=job,
+        repository=repository,
+        commit=job.commit,
+        position=0,
+        crate="c",
+        binary="unit",
+        test="passes",
+        verdict=verdict,
+        runner_verdict=verdict,
+        reason="as it was seen",
+        expectation={},
+        evidence={},
+        expired_at=timezone.now() if is_expired else None,
+        expired_because="the function changed" if is_expired else "",
+    )
+    VerifiedFunction.objects.create(verification=verification, symbol=GONE.symbol, digest="0" * 64)
+    report = report_create(branch=repository.branches.get(), since=None, actor=None)
+    report_execute(pk=report.pk)
+    report.refresh_from_db()
+    assert report.document is not None
+    (closed,) = report.document["closed_sites"]
+    assert said in closed["sentence"]
 
 
 def test_a_report_is_asked_for_on_the_page(ada_client: Client, site: FallbackSite) -> None:
