@@ -126,7 +126,7 @@ def _open_site(state: SiteState, since: int) -> OpenSite:
 
 
 def _verdicts(repository_id: int, symbols: Sequence[str]) -> dict[str, str]:
-    """Return what GPU runs showed of functions that have not changed since: a proof if any, else the newest."""
+    """Return what GPU runs showed of functions that are as they were: a proof if any, else the newest."""
     shown = VerifiedFunction.objects.filter(
         symbol__in=symbols,
         verification__repository_id=repository_id,

@@ -131,6 +131,7 @@ def test_a_kernel_is_called_implemented_only_while_its_proof_holds(
     gone = make_report(files=["minitorch-gpu/src/gone.rs"])
     ingest(repository, dataclasses.replace(gone, outcomes={FallbackSite.objects.get().pk: told}))
     job = make_job(repository)
+    assert job.commit is not None
     verification = Verification.objects.create(
         job=job,
         repository=repository,
