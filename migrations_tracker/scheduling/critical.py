@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from migrations_tracker.scheduling.graph import topological_order
-from migrations_tracker.scheduling.problem import Placement, Problem, Schedule
+from migrations_tracker.scheduling.problem import PhaseOrder, Placement, Problem, Schedule
 from migrations_tracker.scheduling.worktime import WorkTime, working_windows
 
 
@@ -21,23 +21,32 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Slack:
-    """How many working ticks of its person a unit may slip while the end and all orders stay."""
+    """How far a unit may slip while the end, all orders, pins and deadlines stay.
+
+    `ticks` are working ticks of its person, `verification` ticks of the clock for its run on a GPU, where it
+    has one. They differ where the runner is closed when the work ends: the work may slip, the run may not.
+    """
 
     unit: str
     ticks: int
+    verification: int | None = None
 
     @property
     def is_critical(self) -> bool:
-        """Whether every delay of it delays the end."""
-        return self.ticks == 0
+        """Whether its work or its verification can't be any later."""
+        return self.ticks == 0 or self.verification == 0
 
 
 @dataclass(frozen=True, slots=True)
 class CriticalPath:
-    """The slack of all units, and a chain of critical ones from first to last with what ties them."""
+    """The slack of all units, and a chain of critical ones from first to last with what ties them.
+
+    `latest` has every unit as late as it may be: a schedule that obeys the same rules and ends no later.
+    """
 
     slacks: tuple[Slack, ...]
     chain: tuple[Link, ...]
+    latest: tuple[Placement, ...] = ()
 
     def units(self) -> tuple[str, ...]:
         """The units of the chain."""
@@ -50,10 +59,12 @@ def critical_path(problem: Problem, schedule: Schedule) -> CriticalPath:
         return CriticalPath((), ())
     places = schedule.by_unit()
     steps = _Steps(problem, places, schedule.objective.makespan)
-    slacks = tuple(
-        Slack(key, steps.slack(key)) for key in sorted(places, key=lambda key: (places[key].start, key))
+    keys = sorted(places, key=lambda key: (places[key].start, key))
+    return CriticalPath(
+        tuple(steps.slack(key) for key in keys),
+        _chain(places, steps),
+        tuple(steps.latest(key) for key in keys),
     )
-    return CriticalPath(slacks, _chain(places, steps, {slack.unit for slack in slacks if slack.is_critical}))
 
 
 def _work(key: str) -> str:
@@ -74,61 +85,107 @@ class _Steps:
             person.id: WorkTime(working_windows(person.calendar, problem.origin, makespan))
             for person in problem.people
         }
+        self.runner_time = {
+            runner.id: WorkTime(working_windows(runner.calendar, problem.origin, makespan))
+            for runner in problem.runners
+        }
         self.links: dict[str, list[tuple[str, Link]]] = {}
         for key in places:
             self._tie(_work(key), _verify(key), Link(key, key, "verification"))
-        void = {unit.key for unit in problem.units if unit.under_way}
-        for before, after in sorted(set(problem.precedences)):
-            if after not in void:
-                self._tie(_verify(before), _work(after), Link(before, after, "precedence"))
-        for person in problem.people:
-            mine = [p for p in places.values() if p.person == person.id and self.units[p.unit].effort]
-            for before, after in _queues([(p.start, p.work_end, p.unit) for p in mine], person.capacity):
-                self._tie(_work(before), _work(after), Link(before, after, person.id))
-        for runner in problem.runners:
-            taken = [p for p in places.values() if p.runner == runner.id]
-            spans = [(p.verification_start, p.finish, p.unit) for p in taken]
-            for before, after in _queues(spans, runner.slots):
-                self._tie(_verify(before), _verify(after), Link(before, after, runner.id))
-        self.latest_start, self.latest_end = self._shift(problem, makespan)
+        self._tie_precedences(problem)
+        self._tie_queues(problem)
+        self.start: dict[str, int] = {}
+        self.end: dict[str, int] = {}
+        self._shift(problem, makespan)
 
     def _tie(self, before: str, after: str, link: Link) -> None:
         self.links.setdefault(before, []).append((after, link))
 
-    def into(self, step: str) -> Iterator[Link]:
-        for ties in self.links.values():
-            yield from (link for after, link in ties if after == step)
+    def _tie_precedences(self, problem: Problem) -> None:
+        void = {unit.key for unit in problem.units if unit.under_way}
+        for before, after in sorted(set(problem.precedences)):
+            if after not in void:
+                self._tie(_verify(before), _work(after), Link(before, after, "precedence"))
+        if problem.phase_order is not PhaseOrder.STRICT:
+            return
+        bound = sorted(set(self.places) - void)
+        for before in sorted(self.places):
+            for after in bound:
+                if self.units[before].phase < self.units[after].phase:
+                    self._tie(_verify(before), _work(after), Link(before, after, "phase order"))
 
-    def _shift(self, problem: Problem, makespan: int) -> tuple[dict[str, int], dict[str, int]]:
+    def _tie_queues(self, problem: Problem) -> None:
+        for person in problem.people:
+            mine = [p for p in self.places.values() if p.person == person.id and self.units[p.unit].effort]
+            for before, after in _queues([(p.start, p.work_end, p.unit) for p in mine], person.capacity):
+                self._tie(_work(before), _work(after), Link(before, after, person.id))
+        for runner in problem.runners:
+            taken = [p for p in self.places.values() if p.runner == runner.id]
+            spans = [(p.verification_start, p.finish, p.unit) for p in taken]
+            for before, after in _queues(spans, runner.slots):
+                self._tie(_verify(before), _verify(after), Link(before, after, runner.id))
+
+    def into(self, step: str) -> Iterator[tuple[str, Link]]:
+        for before, ties in self.links.items():
+            yield from ((before, link) for after, link in ties if after == step)
+
+    def _shift(self, problem: Problem, makespan: int) -> None:
         steps = [name(key) for key in self.places for name in (_work, _verify)]
         edges = [(before, after) for before, ties in self.links.items() for after, _ in ties]
-        start: dict[str, int] = {}
-        end: dict[str, int] = {}
         for step in reversed(topological_order(steps, edges)):
             kind, _, key = step.partition(" ")
-            unit = self.units[key]
-            end[step] = min([makespan, *(start[after] for after, _ in self.links.get(step, []))])
+            end = min([makespan, *(self.start[after] for after, _ in self.links.get(step, []))])
             if kind == "verify":
-                if unit.deadline is not None:
-                    end[step] = min(end[step], problem.tick_before(unit.deadline))
-                start[step] = end[step] - unit.verification
+                self._shift_verification(problem, key, end)
             else:
-                start[step] = self._latest_work_start(key, end[step])
-        return start, end
+                self._shift_work(key, end)
 
-    def _latest_work_start(self, key: str, end: int) -> int:
-        effort = self.units[key].effort
-        if effort == 0:
-            return end
-        time = self.time[self.places[key].person]
-        return time.tick_at(max(0, time.position(end) - effort))
+    def _shift_verification(self, problem: Problem, key: str, end: int) -> None:
+        unit, place = self.units[key], self.places[key]
+        if unit.deadline is not None:
+            end = min(end, problem.tick_before(unit.deadline))
+        if place.runner is not None:
+            end = self.runner_time[place.runner].latest_end(end, unit.verification)
+        self.end[_verify(key)] = end
+        self.start[_verify(key)] = end - unit.verification
 
-    def slack(self, key: str) -> int:
-        place, end = self.places[key], self.latest_end[_work(key)]
+    def _shift_work(self, key: str, end: int) -> None:
+        unit, place = self.units[key], self.places[key]
+        if unit.pin and unit.pin.start and not unit.under_way:
+            self.start[_work(key)], self.end[_work(key)] = place.start, place.work_end
+        elif unit.effort == 0:
+            self.start[_work(key)] = self.end[_work(key)] = end
+        else:
+            time = self.time[place.person]
+            position = time.position(end)
+            self.start[_work(key)] = time.tick_at(position - unit.effort)
+            self.end[_work(key)] = time.tick_at(position - 1) + 1
+
+    def slack(self, key: str) -> Slack:
+        place, end = self.places[key], self.end[_work(key)]
         if self.units[key].effort == 0:
-            return max(0, end - place.work_end)
-        time = self.time[place.person]
-        return max(0, time.position(end) - time.position(place.work_end))
+            ticks = end - place.work_end
+        else:
+            time = self.time[place.person]
+            ticks = time.position(end) - time.position(place.work_end)
+        late = self.end[_verify(key)] - place.finish if place.runner is not None else None
+        return Slack(key, ticks, late)
+
+    def is_critical(self, step: str) -> bool:
+        kind, _, key = step.partition(" ")
+        slack = self.slack(key)
+        return slack.ticks == 0 if kind == "work" or slack.verification is None else slack.verification == 0
+
+    def latest(self, key: str) -> Placement:
+        work, verify = _work(key), _verify(key)
+        has_runner = self.places[key].runner is not None
+        return replace(
+            self.places[key],
+            start=self.start[work],
+            work_end=self.end[work],
+            verification_start=self.start[verify] if has_runner else self.end[work],
+            finish=self.end[verify] if has_runner else self.end[work],
+        )
 
 
 def _queues(spans: Sequence[tuple[int, int, str]], lanes: int) -> Iterator[tuple[str, str]]:
@@ -142,20 +199,15 @@ def _queues(spans: Sequence[tuple[int, int, str]], lanes: int) -> Iterator[tuple
             yield taken[1], key
 
 
-def _chain(places: Mapping[str, Placement], steps: _Steps, critical: set[str]) -> tuple[Link, ...]:
-    key = max(places, key=lambda unit: (places[unit].finish, unit))
-    step = _verify(key)
+def _chain(places: Mapping[str, Placement], steps: _Steps) -> tuple[Link, ...]:
+    step = _verify(max(places, key=lambda unit: (places[unit].finish, unit)))
     chain: list[Link] = []
     seen = {step}
     while True:
-        before = [link for link in steps.into(step) if link.before in critical]
-        if not before:
+        ties = [tie for tie in steps.into(step) if tie[0] not in seen and steps.is_critical(tie[0])]
+        if not ties:
             return tuple(reversed(chain))
-        link = max(before, key=lambda tie: (_left_at(places[tie.before], step), tie.before))
-        is_work = step.startswith("work") and link.why != "precedence"
-        step = _work(link.before) if is_work or link.why == "verification" else _verify(link.before)
-        if step in seen:
-            return tuple(reversed(chain))
+        step, link = max(ties, key=lambda tie: (_left_at(places[tie[1].before], tie[0]), tie[0]))
         seen.add(step)
         if link.before != link.after:
             chain.append(link)

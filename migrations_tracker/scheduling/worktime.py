@@ -43,6 +43,16 @@ class WorkTime:
         index = bisect_right(self.cumulative, position) - 1
         return self.starts[index] + position - self.cumulative[index]
 
+    def latest_end(self, tick: int, length: int) -> int:
+        """Return the last tick up to `tick` at which a block of `length` without a pause can end.
+
+        Raises ValueError where no window before it is long enough.
+        """
+        for start, end in zip(reversed(self.starts), reversed(self.ends), strict=True):
+            if min(end, tick) - start >= length:
+                return min(end, tick)
+        raise ValueError(f"no window before tick {tick} holds a block of {length}")
+
 
 def working_windows(calendar: WorkCalendar, origin: datetime, horizon: int) -> list[tuple[int, int]]:
     """Return the merged windows of working ticks in `[0, horizon)`, absences taken out."""
