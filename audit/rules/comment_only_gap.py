@@ -19,9 +19,13 @@ _MOVED = r"(?![\s-]*(?:round|cop(?:y|ies)|transfer|sync))"
 _DEVICE = r"(?:\bgpu\b|\bcuda\b|\bdevice\b|\bkernels?\b)"
 _LACKS = r"(?:\bno\b|\bwithout\b|\blacks?\b|\bnot (?:yet )?(?:supported|implemented|available)\b|\bmissing\b)"
 _CASES = r"(?:\b(?:ranks?|dtypes?|shapes?|layouts?|inputs?|views?|tensors?|targets?|sizes?|cases?)\b)"
-_GOES = r"(?:\b(?:go|goes|run|runs|is|are|take|takes|stay|stays)\b)"
+_GOES = r"(?:\b(?:go|goes|run|runs|is|are|take|takes|stay|stays|routes?|routed)\b)"
+# A case that the host only notices is not computed there.
+_NOTICED = r"(?!\s*(?:detected|checked|validated|counted|known|decided)\b)"
 # A heading (`CPU fallback`) says nothing yet: the case in which it happens is the gap.
 _CASE_AND_HOST = re.compile(rf"(?i)(?=.*{_HOST})(?=.*{_WHEN})")
+_NAMES_HOST = re.compile(rf"(?i){_HOST}")
+_SENTENCE_END = re.compile(r"[.!?](?=\s)")
 _FALLS = re.compile(rf"(?i){_FALLING}")
 _LACKED = re.compile(
     rf"(?i)(?:{_LACKS}(?!\s+(?:cpu|host))[^.!;()]{{0,30}}{_DEVICE}{_MOVED}"
@@ -29,7 +33,7 @@ _LACKED = re.compile(
 )
 _GAPS = (
     re.compile(r"(?i)\b(?:gpu|cuda|device)\b[^.]{0,60}\bnot (?:yet )?(?:implemented|supported)"),
-    re.compile(rf"(?i){_CASES}[^.!;]{{0,20}}{_GOES}[^.!;]{{0,30}}{_HOST}"),
+    re.compile(rf"(?i){_CASES}[^.!;]{{0,20}}{_GOES}{_NOTICED}[^.!;]{{0,30}}{_HOST}"),
     re.compile(rf"(?i){_DEVICE}[^.!;]{{0,30}}{_HOST}[^.!;]{{0,20}}\b(?:runs|executes|evaluates)\b"),
 )
 # What is no GPU falls back to nothing: the host is its device.
@@ -100,6 +104,20 @@ class CommentOnlyGap(Rule):
             path="ferrotorch-core/src/lib.rs",
         ),
         Example(
+            "case that is routed to the host",
+            """
+            pub fn irfft(x: &Tensor<f32>, n: usize) -> FerrotorchResult<Tensor<f32>> {
+                // Other lengths wait: that case still routes through the host below.  //~ FT014
+                if x.is_cuda() && n == x.numel() {
+                    return launch_irfft(x);
+                }
+                let data = x.data_vec()?;
+                Tensor::from_storage(TensorStorage::cpu(data), x.shape().to_vec(), false)
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
             "gap in the documentation",
             """
             /// Gathers on the device up to rank 8. Higher ranks fall back to the  //~ FT014
@@ -124,6 +142,29 @@ class CommentOnlyGap(Rule):
                     return Err(FerrotorchError::NotImplementedOnCuda { op: "split" });
                 }
                 // CPU path (also serves as fallback for non-f32 or missing backend).
+                let data = x.data_vec()?;
+                Tensor::from_storage(TensorStorage::cpu(data), x.shape().to_vec(), false)
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
+            "case that the host notices",
+            """
+            /// The empty case is detected on the host.
+            pub fn mean(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                let data = x.data_vec()?;
+                Tensor::from_storage(TensorStorage::cpu(data), x.shape().to_vec(), false)
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
+            "falling back to another way in a text that names the host for something else",
+            """
+            pub fn rearrange(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                // General way: permute, then copy. Its memory comes from the CPU allocator.
+                // If an operator declines the shape, we fall back to the index walk below.
                 let data = x.data_vec()?;
                 Tensor::from_storage(TensorStorage::cpu(data), x.shape().to_vec(), false)
             }
@@ -209,10 +250,18 @@ def _gap(text: str, *, in_gpu_code: bool) -> int | None:
         return lacked.end() - 1 if lacked is not None else None
     if _CASE_AND_HOST.match(text):
         falls = _FALLS.search(text)
-        if falls is not None and not _NO_GPU.search(text):
+        if falls is not None and _says_where(text, falls.start()) and not _NO_GPU.search(text):
             return falls.start()
     found = (gap.search(text) for gap in _GAPS)
     return next((one.end() - 1 for one in found if one is not None), None)
+
+
+def _says_where(text: str, offset: int) -> bool:
+    """Say whether the sentence at an offset, or the heading of its text, names the host."""
+    ends = [0, *(end.end() for end in _SENTENCE_END.finditer(text)), len(text)]
+    start = max(end for end in ends if end <= offset)
+    stop = min(end for end in ends if end > offset)
+    return bool(_NAMES_HOST.search(text, start, stop) or _NAMES_HOST.search(text, 0, ends[1]))
 
 
 def _has_gap(judgement: Judgement, function: Fn) -> bool:
@@ -224,7 +273,7 @@ def _has_gap(judgement: Judgement, function: Fn) -> bool:
 def _leaves_the_device(judgement: Judgement, function: Fn) -> bool:
     """Say whether a function, or one that it hands its data to, reads device data on the host unpardoned."""
     reads = judgement.summaries.reads
-    if any(not read.pardon for read in reads.get(function.index, ())):
+    if any(not (read.pardon or read.is_copy) for read in reads.get(function.index, ())):
         return True
     for call in function.facts.calls:
         for callee in judgement.summaries.resolver.resolve(function, call):
