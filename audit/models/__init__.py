@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from audit.models.gap import CapabilityGap, CapabilityGapChange, GapChangeKind
+from audit.models.history import BranchScan, SiteEvent, SiteEventKind, SiteTally
 from audit.models.lease import LeasedRow, RowState
 from audit.models.parity import (
     Capability,
@@ -18,6 +19,7 @@ from audit.models.site import FallbackSite, Lineage, SiteState
 
 __all__ = [
     "Branch",
+    "BranchScan",
     "Capability",
     "CapabilityGap",
     "CapabilityGapChange",
@@ -39,5 +41,8 @@ __all__ = [
     "ScanRequest",
     "ScanRule",
     "ScanRun",
+    "SiteEvent",
+    "SiteEventKind",
     "SiteState",
+    "SiteTally",
 ]

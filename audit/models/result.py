@@ -14,7 +14,10 @@ from audit.scanner.report import BaselineState, Level
 class Result(models.Model):
     """One match of a rule in one scan, as the scanner told it. A stored result never changes."""
 
-    scan_run = models.ForeignKey(ScanRun, on_delete=models.CASCADE, related_name="results")
+    # Not checked for each row: the scan's row is locked while its results are written.
+    scan_run = models.ForeignKey(
+        ScanRun, on_delete=models.CASCADE, related_name="results", db_constraint=False
+    )
     site = models.ForeignKey(FallbackSite, on_delete=models.CASCADE, related_name="results")
     baseline_state = models.CharField(max_length=10)
     rule_id = models.CharField(max_length=10, db_collation="C")

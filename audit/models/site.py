@@ -15,6 +15,8 @@ from audit.models.scan import ScanRun
 from audit.scanner.matching import MatchPass
 from audit.scanner.report import BaselineState, Level, Outcome
 
+# What a large scan adds to the word indexes waits there for vacuum, which does it in one go and meanwhile.
+PENDING_KILOBYTES = 64 * 1024
 LEVEL_RANKS = {Level.ERROR: 0, Level.WARNING: 1, Level.NOTE: 2, Level.NONE: 3}
 
 
@@ -32,8 +34,8 @@ MATCH_PASS_LABELS = {
 class FallbackSite(models.Model):
     """A place in the code: the class of all results, over all scans, that are the same place.
 
-    The primary key is in the site's URL and never changes. The other columns are the site as it was
-    last recognised, on any branch; they are what the next results are compared with.
+    The primary key is in the site's URL and never changes. The other columns are the form in which the site
+    was last recognised, on any branch, and the commit that has it: what the next results are compared with.
     """
 
     repository = models.ForeignKey(Repository, on_delete=models.CASCADE, related_name="sites")
@@ -42,9 +44,13 @@ class FallbackSite(models.Model):
     symbol = models.TextField(db_collation="C")
     path = models.CharField(max_length=1000, db_collation="C")
     partial_fingerprints = models.JSONField()
-    first_seen_scan = models.ForeignKey(ScanRun, on_delete=models.CASCADE, related_name="+", db_index=False)
-    last_seen_commit = models.ForeignKey(
-        Commit, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    # Here and below: what names the scan that writes the row, or its commit, is not checked for each of
+    # 100,000 rows. The scan's row is locked meanwhile, and the checks took longer than all else.
+    first_seen_scan = models.ForeignKey(
+        ScanRun, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
+    form_commit = models.ForeignKey(
+        Commit, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False, db_constraint=False
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -92,10 +98,20 @@ class SiteState(models.Model):
     form = models.CharField(max_length=100, blank=True)
     message = models.TextField()
     result = models.ForeignKey(
-        "audit.Result", null=True, blank=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+        "audit.Result",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        db_index=False,
+        db_constraint=False,
     )
-    first_seen_scan = models.ForeignKey(ScanRun, on_delete=models.CASCADE, related_name="+", db_index=False)
-    last_seen_scan = models.ForeignKey(ScanRun, on_delete=models.CASCADE, related_name="+", db_index=False)
+    first_seen_scan = models.ForeignKey(
+        ScanRun, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
+    last_seen_scan = models.ForeignKey(
+        ScanRun, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
     closed_scan = models.ForeignKey(
         ScanRun, null=True, blank=True, on_delete=models.CASCADE, related_name="+", db_index=False
     )
@@ -133,8 +149,16 @@ class SiteState(models.Model):
             ),
             models.Index(name="state_symbol_idx", fields=["branch", "is_open", "symbol", "id"]),
             models.Index(name="state_site_idx", fields=["branch", "is_open", "site"]),
-            GinIndex(OpClass(Upper("symbol"), name="gin_trgm_ops"), name="state_symbol_trgm_idx"),
-            GinIndex(OpClass(Upper("path"), name="gin_trgm_ops"), name="state_path_trgm_idx"),
+            GinIndex(
+                OpClass(Upper("symbol"), name="gin_trgm_ops"),
+                name="state_symbol_trgm_idx",
+                gin_pending_list_limit=PENDING_KILOBYTES,
+            ),
+            GinIndex(
+                OpClass(Upper("path"), name="gin_trgm_ops"),
+                name="state_path_trgm_idx",
+                gin_pending_list_limit=PENDING_KILOBYTES,
+            ),
         )
 
     def __str__(self) -> str:
@@ -145,14 +169,18 @@ class Lineage(models.Model):
     """How a result of a scan was recognised as a site: the link a person can question."""
 
     site = models.ForeignKey(FallbackSite, on_delete=models.CASCADE, related_name="lineage")
-    scan_run = models.ForeignKey(ScanRun, on_delete=models.CASCADE, related_name="lineage")
+    scan_run = models.ForeignKey(
+        ScanRun, on_delete=models.CASCADE, related_name="lineage", db_constraint=False
+    )
     result = models.ForeignKey("audit.Result", on_delete=models.CASCADE, related_name="lineage")
     match_pass = models.CharField(max_length=20, choices=list(MATCH_PASS_LABELS.items()))
     confidence = models.FloatField()
     from_commit = models.ForeignKey(
-        Commit, null=True, on_delete=models.CASCADE, related_name="+", db_index=False
+        Commit, null=True, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
     )
-    to_commit = models.ForeignKey(Commit, on_delete=models.CASCADE, related_name="+", db_index=False)
+    to_commit = models.ForeignKey(
+        Commit, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
 
     class Meta:
         ordering = ("-id",)

@@ -1,4 +1,4 @@
-"""Writing many rows at once."""
+"""Writing and naming many rows at once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import json
 from collections.abc import Iterable, Sequence
 
 from django.db import connection, models
+from django.db.models.expressions import RawSQL
 from psycopg import sql
+
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def rows_copy(*, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -29,6 +32,12 @@ def ids_reserve(*, model: type[models.Model], count: int) -> list[int]:
         return [row[0] for row in cursor.fetchall()]
 
 
+def ids_among(ids: Iterable[int]) -> RawSQL:
+    """Return ids for `__in` as one parameter: a statement with 100,000 of them takes seconds to write."""
+    return RawSQL("SELECT unnest(%s::bigint[])", [list(ids)])
+
+
 def as_json(value: object) -> str:
     """Write a value as a JSON column takes it from COPY."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    # One encoder for all: `json.dumps` makes one for each value, which takes longer than the value.
+    return _encoder.encode(value)

@@ -110,6 +110,18 @@ def is_ancestor(*, git_dir: Path, object_id: str, of: str) -> bool:
     return _git(git_dir, "merge-base", "--is-ancestor", "--end-of-options", object_id, of).returncode == 0
 
 
+def is_tip(*, git_dir: Path, object_id: str, branch: str) -> bool:
+    """Whether a branch stands at this commit now."""
+    found = _git(git_dir, "rev-parse", "--verify", "--quiet", "--end-of-options", f"refs/heads/{branch}")
+    return found.stdout.strip() == object_id
+
+
+def depth_of(*, git_dir: Path, object_id: str) -> int:
+    """Count the commits up to this one, along first parents; 0 where git can't tell."""
+    counted = _git(git_dir, "rev-list", "--count", "--first-parent", "--end-of-options", object_id)
+    return int(counted.stdout) if counted.returncode == 0 else 0
+
+
 def blobs_read(*, git_dir: Path, blob_ids: Sequence[str]) -> dict[str, bytes]:
     """Read objects by id; those that the repository does not hold are left out."""
     if not blob_ids or not git_dir.exists():

@@ -11,7 +11,15 @@ from django.db import IntegrityError, OperationalError, transaction
 from django.db.models.functions import Now
 
 from audit.errors import AuditError, LeaseLostError, RevisionUnknownError
-from audit.models import Branch, Commit, Repository, RepositoryKind, RowState, ScanRequest, ScanRun
+from audit.models import (
+    Branch,
+    Commit,
+    Repository,
+    RepositoryKind,
+    RowState,
+    ScanRequest,
+    ScanRun,
+)
 from audit.scanner.errors import ScanError
 from audit.services import git_repository, scanning
 from audit.services.leases import lease_claim, lease_finish, lease_kept
@@ -91,7 +99,8 @@ def scan_run_request(
 ) -> ScanRun:
     """Ask for the scan of a commit by the current judge: one row, whoever asks and however often.
 
-    A scan that failed or was cancelled is tried again; one that succeeded is not repeated.
+    A scan that failed or was cancelled is tried again. One that succeeded is not repeated, unless another
+    branch has come to its commit since: then it is held against what is open on that branch.
     """
     judge = scanning.judge_current(repository=repository, commit=commit)
     scan_run, is_new = ScanRun.objects.get_or_create(
@@ -107,8 +116,12 @@ def scan_run_request(
         },
     )
     if not is_new:
-        ScanRun.objects.filter(pk=scan_run.pk, state__in=[RowState.FAILED, RowState.CANCELLED]).update(
+        again = [RowState.FAILED, RowState.CANCELLED]
+        if branch is not None and _moves_on(branch, scan_run):
+            again.append(RowState.SUCCEEDED)
+        ScanRun.objects.filter(pk=scan_run.pk, state__in=again).update(
             state=RowState.PENDING,
+            branch=branch,
             failure_reason="",
             attempts=0,
             woken_at=None,
@@ -120,6 +133,20 @@ def scan_run_request(
         )
         scan_run.refresh_from_db()
     return scan_run
+
+
+def _moves_on(branch: Branch, scan_run: ScanRun) -> bool:
+    """Whether a branch has come to a scan's commit since it was moved last: forward, or put back there."""
+    last = branch.last_scan
+    if scan_run.commit.is_snapshot or branch.last_scan_id == scan_run.pk:
+        return False
+    if last is None:
+        return True
+    git_dir = git_repository.git_dir_of(scan_run.repository)
+    object_id = scan_run.commit.object_id
+    if not git_repository.is_ancestor(git_dir=git_dir, object_id=object_id, of=last.commit.object_id):
+        return True
+    return git_repository.is_tip(git_dir=git_dir, object_id=object_id, branch=branch.name)
 
 
 def revision_check(*, repository: Repository, revision: str) -> str:

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from django.db import connection
 
 from audit.models import Branch, ScanRun, SiteState
-from audit.scanner.report import BaselineState, EarlierResult, EvidenceStep, Result, SiteOutcome
-from audit.services.copying import as_json, rows_copy
+from audit.scanner.report import BaselineState, EarlierResult, Result, SiteOutcome
+from audit.services.branch_history import outcome_columns
+from audit.services.copying import rows_copy
 
-_STATE_COLUMNS = (
-    "site_id",
-    "baseline_state",
+_TOLD_COLUMNS = (
     "rule_id",
     "level",
     "crate",
@@ -23,29 +22,34 @@ _STATE_COLUMNS = (
     "symbol",
     "form",
     "message",
-    "result_id",
 )
+_UPDATES = ", ".join(f"{column} = EXCLUDED.{column}" for column in _TOLD_COLUMNS)
+_INSERTED = ", ".join(f"result.{column}" for column in ("site_id", *_TOLD_COLUMNS))
 
-_COLUMN_LIST = ", ".join(_STATE_COLUMNS)
-_UPDATES = ", ".join(f"{column} = EXCLUDED.{column}" for column in _STATE_COLUMNS if column != "site_id")
-
-_FOUND = (
-    f"CREATE TEMPORARY TABLE state_found ON COMMIT DROP AS SELECT {_COLUMN_LIST} "  # noqa: S608
-    "FROM audit_sitestate WITH NO DATA"
-)
-
+# A result tells its baseline state on the branch it was scanned for; on any other it is told here.
 _WRITE = f"""
-INSERT INTO audit_sitestate (
+INSERT INTO audit_sitestate AS state (
     branch_id, is_open, outcome, outcome_evidence, first_seen_scan_id, last_seen_scan_id, closed_scan_id,
-    {_COLUMN_LIST}
+    result_id, baseline_state, site_id, {", ".join(_TOLD_COLUMNS)}
 )
-SELECT %(branch)s, TRUE, '', '{{}}'::jsonb, %(scan)s, %(scan)s, NULL, {_COLUMN_LIST} FROM state_found
+SELECT %(branch)s, TRUE, '', '{{}}'::jsonb, %(scan)s, %(scan)s, NULL, result.id,
+    CASE WHEN %(is_told)s THEN result.baseline_state ELSE 'new' END, {_INSERTED}
+FROM audit_result AS result WHERE scan_run_id = %(scan)s
 ON CONFLICT (site_id, branch_id) DO UPDATE SET
     is_open = TRUE,
     outcome = '',
     outcome_evidence = EXCLUDED.outcome_evidence,
     last_seen_scan_id = EXCLUDED.last_seen_scan_id,
     closed_scan_id = NULL,
+    result_id = EXCLUDED.result_id,
+    baseline_state = CASE
+        WHEN %(is_told)s THEN EXCLUDED.baseline_state
+        WHEN NOT state.is_open THEN 'new'
+        WHEN (state.rule_id, state.symbol, state.level, state.message, state.form)
+            = (EXCLUDED.rule_id, EXCLUDED.symbol, EXCLUDED.level, EXCLUDED.message, EXCLUDED.form)
+        THEN 'unchanged'
+        ELSE 'updated'
+    END,
     {_UPDATES}
 """  # noqa: S608 -- column names of this module
 
@@ -78,36 +82,37 @@ class KnownState:
     message: str
     form: str
     start_line: int
+    commit_id: int
 
     def is_unchanged_by(self, result: Result) -> bool:
         """Whether the result says of the site what was known; where it stands in the file is no change."""
         return (self.level, self.message, self.form) == (result.level.value, result.message, result.form)
 
 
-@dataclass(frozen=True, slots=True)
-class FoundState:
-    """A site as the scan saw it."""
-
-    site_id: int
-    result_id: int
-    baseline_state: BaselineState
-    result: Result
-
-
 def states_known(*, branch: Branch) -> dict[int, KnownState]:
     """Read the branch's states by site."""
-    columns = ("site_id", "is_open", "rule_id", "level", "path", "message", "form", "start_line")
+    columns = (
+        "site_id",
+        "is_open",
+        "rule_id",
+        "level",
+        "path",
+        "message",
+        "form",
+        "start_line",
+        "last_seen_scan__commit_id",
+    )
     rows = SiteState.objects.filter(branch=branch).values_list(*columns)
     return {site_id: KnownState(*rest) for site_id, *rest in rows.iterator(chunk_size=10_000)}
 
 
-def states_write(*, branch: Branch, scan_run: ScanRun, found: Sequence[FoundState]) -> None:
-    """Note every site that the scan saw as open."""
+def states_write(*, branch: Branch, scan_run: ScanRun, is_told: bool) -> None:
+    """Note every site that the stored scan saw as open.
+
+    The results of a scan that was made for this branch have `told` their baseline state on it.
+    """
     with connection.cursor() as cursor:
-        cursor.execute(_FOUND)
-        rows_copy(table="state_found", columns=_STATE_COLUMNS, rows=map(_row, found))
-        cursor.execute(_WRITE, {"branch": branch.pk, "scan": scan_run.pk})
-        cursor.execute("DROP TABLE state_found")
+        cursor.execute(_WRITE, {"branch": branch.pk, "scan": scan_run.pk, "is_told": is_told})
 
 
 def states_asked(*, branch: Branch) -> list[EarlierResult]:
@@ -122,58 +127,11 @@ def states_close(
 ) -> None:
     """Note the sites that the scan looked for and did not see, and what became of them where it told."""
     with connection.cursor() as cursor:
+        cursor.execute("DROP TABLE IF EXISTS state_gone")
         cursor.execute(_GONE)
         rows_copy(
             table="state_gone",
             columns=("site_id", "outcome", "outcome_evidence"),
-            rows=((site_id, *_told(outcomes.get(site_id))) for site_id in site_ids),
+            rows=((site_id, *outcome_columns(outcomes.get(site_id))) for site_id in site_ids),
         )
         cursor.execute(_CLOSE, {"branch": branch.pk, "scan": scan_run.pk})
-        cursor.execute("DROP TABLE state_gone")
-
-
-def _told(outcome: SiteOutcome | None) -> tuple[str, str]:
-    if outcome is None:
-        return "", as_json({})
-    evidence = {
-        "text": outcome.text,
-        "steps": [step_json(step) for step in outcome.steps],
-        "properties": dict(outcome.properties),
-    }
-    return outcome.outcome.value, as_json(evidence)
-
-
-def step_json(step: EvidenceStep) -> dict[str, object]:
-    """Return a step of evidence as it is stored."""
-    # Written out: `dataclasses.asdict` copies deeply, which is half of the time of storing a large scan.
-    region = step.region
-    return {
-        "role": step.role,
-        "path": step.path,
-        "symbol": step.symbol,
-        "message": step.message,
-        "region": {
-            "start_line": region.start_line,
-            "start_column": region.start_column,
-            "end_line": region.end_line,
-            "end_column": region.end_column,
-        },
-    }
-
-
-def _row(state: FoundState) -> tuple[object, ...]:
-    result = state.result
-    return (
-        state.site_id,
-        state.baseline_state.value,
-        result.rule_id,
-        result.level.value,
-        result.crate,
-        result.path,
-        result.region.start_line,
-        result.region.end_line,
-        result.symbol,
-        result.form,
-        result.message,
-        state.result_id,
-    )

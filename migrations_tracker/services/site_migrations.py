@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 import pghistory
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
+from psycopg import sql
 
 from audit.models import CapabilityGap, FallbackSite, ScanRun
 from audit.selectors.sites import site_is_open
-from audit.services.copying import ids_reserve, rows_copy
+from audit.services.copying import ids_among, rows_copy
 from migrations_tracker.errors import ChangedMeanwhileError, PlanError
 from migrations_tracker.lifecycle import Cause, Situation, Status, check
 from migrations_tracker.models import SiteMigration, Transition
@@ -117,22 +118,37 @@ def site_migrations_open(
     _open("gap_id", gaps, scan_run, reason)
 
 
+_OPEN = """
+WITH fresh AS (
+    INSERT INTO {migrations} ({column}, status, version, created_at, changed_at)
+    SELECT subject, %(status)s, 1, now(), now() FROM unnest(%(subjects)s::bigint[]) AS found (subject)
+    ON CONFLICT ({column}) DO NOTHING
+    RETURNING id
+)
+INSERT INTO {transitions} (
+    site_migration_id, from_status, to_status, cause, scan_run_id, reason, created_at
+)
+SELECT id, '', %(status)s, %(cause)s, %(scan)s, %(reason)s, now() FROM fresh
+"""
+
+
 def _open(column: str, subjects: Sequence[int], scan_run: ScanRun, reason: str) -> None:
-    if not subjects:
-        return
-    known = set(SiteMigration.objects.filter(**{f"{column}__in": subjects}).values_list(column, flat=True))
-    fresh = [pk for pk in subjects if pk not in known]
-    migration_ids = ids_reserve(model=SiteMigration, count=len(fresh))
-    now = timezone.now()
-    rows_copy(
-        table=SiteMigration._meta.db_table,
-        columns=("id", column, "status", "version", "created_at", "changed_at"),
-        rows=(
-            (migration_id, pk, Status.OPEN.value, 1, now, now)
-            for migration_id, pk in zip(migration_ids, fresh, strict=True)
-        ),
+    statement = sql.SQL(_OPEN).format(
+        migrations=sql.Identifier(SiteMigration._meta.db_table),
+        transitions=sql.Identifier(Transition._meta.db_table),
+        column=sql.Identifier(column),
     )
-    _note_scan([(migration_id, "") for migration_id in migration_ids], Status.OPEN, scan_run, reason)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            statement,
+            {
+                "subjects": list(subjects),
+                "status": Status.OPEN.value,
+                "cause": Cause.SCANNER.value,
+                "scan": scan_run.pk,
+                "reason": reason,
+            },
+        )
 
 
 def site_migrations_move_by_scan(
@@ -154,11 +170,12 @@ def site_migrations_move_by_scan(
         check(source, to, Cause.SCANNER, situation)
     moving = list(
         SiteMigration.objects.select_for_update().filter(
-            Q(site__in=sites) | Q(gap__in=gaps), status__in=[source.value for source in sources]
+            Q(site__in=ids_among(sites)) | Q(gap__in=ids_among(gaps)),
+            status__in=[source.value for source in sources],
         )
     )
     _note_scan([(migration.pk, migration.status) for migration in moving], to, scan_run, reason)
-    SiteMigration.objects.filter(pk__in=[migration.pk for migration in moving]).update(
+    SiteMigration.objects.filter(pk__in=ids_among(migration.pk for migration in moving)).update(
         status=to.value, version=F("version") + 1, changed_at=Now()
     )
     return [migration.pk for migration in moving]

@@ -9,6 +9,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from audit.models import CapabilityGap, FallbackSite
+from audit.services.copying import ids_among
 from migrations_tracker.models import Suppression, SuppressionStatus
 
 
@@ -28,5 +29,7 @@ def suppression_start(
 
 def suppression_end(*, sites: Sequence[int] = (), gaps: Sequence[int] = (), because: str) -> int:
     """End the suppressions in force on `sites` and `gaps`; return how many there were."""
-    in_force = Suppression.objects.filter(Q(site__in=sites) | Q(gap__in=gaps), ended_at=None)
+    in_force = Suppression.objects.filter(
+        Q(site__in=ids_among(sites)) | Q(gap__in=ids_among(gaps)), ended_at=None
+    )
     return in_force.update(ended_at=Now(), ended_because=because)

@@ -414,7 +414,7 @@ def test_an_older_commit_finds_known_sites_and_moves_none(tree: Path) -> None:
     commit_files(tree, {"minitorch-gpu/src/lib.rs": f"mod other;\n{FALLBACK.replace('host', 'values')}"})
     newer = ask(repository)
     assert execute(newer)
-    columns = ("path", "symbol", "partial_fingerprints", "last_seen_commit_id")
+    columns = ("path", "symbol", "partial_fingerprints", "form_commit_id")
     before = list(FallbackSite.objects.order_by("pk").values_list(*columns))
     assert execute(older)
     older.refresh_from_db()
