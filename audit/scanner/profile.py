@@ -55,6 +55,7 @@ class TransferWords:
     host_name_patterns: tuple[str, ...]
     device_arguments: tuple[str, ...] = ()
     metadata_types: tuple[str, ...] = ()
+    scalar_reads: tuple[str, ...] = ()
     transports: tuple[str, ...] = ()
     host_storage_patterns: tuple[str, ...] = ()
     host_only_patterns: tuple[str, ...] = ()

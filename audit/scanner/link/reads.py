@@ -11,6 +11,7 @@ from audit.scanner.link.copies import Copies, round_trips
 from audit.scanner.link.graph import CallGraph
 from audit.scanner.link.launches import Launches
 from audit.scanner.link.pardons import Pardons
+from audit.scanner.link.picks import picks_elements
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
 
@@ -200,6 +201,8 @@ class Reads:
         if call.kind not in (CallKind.METHOD, CallKind.PLAIN, CallKind.PATH):
             return None
         words = self._graph.profile.transfer
+        if words.scalar_reads and (call.name in words.scalar_reads or picks_elements(function, call)):
+            return None
         if call.name in words.device_arguments:
             if not self._graph.moves_to_host(function, call):
                 return None

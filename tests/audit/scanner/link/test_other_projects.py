@@ -186,3 +186,30 @@ def test_what_tests_hand_over_or_call_by_name_counts_as_tested_where_the_profile
     assert _found("mod cuda;", **{"src/cuda.rs": kernel, "tests/cast.rs": test}) == []
     presumed = load_profile("ferrotorch").tests.presumed_patterns
     assert presumed == ()
+
+
+def test_one_number_that_is_read_steers_the_host_where_the_profile_says_so() -> None:
+    source = """
+    pub fn refine(x: &Tensor, error: &Tensor) -> Result<Tensor> {
+        let error = error.abs()?.mean_all()?.to_scalar::<f32>()?;
+        if error < 0.1 {
+            return Ok(x.clone());
+        }
+        x.affine(2.0, 0.0)
+    }
+    """
+    assert _in(source) == []
+    assert _in(source.replace("to_scalar", "to_vec1")) == ["reference-punt"]
+
+
+def test_elements_at_fixed_places_are_parameters_and_no_data() -> None:
+    source = """
+    pub fn grid(x: &Tensor, sizes: &Tensor) -> Result<Tensor> {
+        let data = block_on(sizes.to_vec1::<f32>()).unwrap();
+        assert!(data.len() == 2);
+        x.reshape((data[0] as usize, data[1] as usize))
+    }
+    """
+    assert _in(source) == []
+    assert _in(source.replace("data[0] as usize", "total(&data)")) == ["reference-punt"]
+    assert _in(source.replace("data[0] as usize", "total(&data[1])")) == ["reference-punt"]

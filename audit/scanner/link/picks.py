@@ -1,0 +1,48 @@
+"""Reads from which only a few elements are taken: sizes, limits and parameters, no data."""
+
+from __future__ import annotations
+
+import re
+
+from audit.scanner.extract.facts import Call
+from audit.scanner.link.unit import Fn
+
+_ELEMENT = re.compile(r"\[\d+\](?!\s*\.\s*(?:iter|to_vec|chunks|clone)\b)")
+_FIRST = re.compile(r"\s*\.(?:first|iter(?:::<\w+>)?\(\)\s*\.next)\(\)")
+_LENGTH = re.compile(r"\s*\.(?:len|is_empty)\(\)")
+_UNWRAPPED = re.compile(r"^(?:\)|\?|\.(?:unwrap|await|expect\([^)]*\))(?:\(\))?|\s)*$")
+_COMMENT = re.compile(r"//[^\n]*")
+_LONGEST = 60
+
+
+def picks_elements(function: Fn, call: Call) -> bool:
+    """Say whether of what a call reads only elements at fixed places are used, and its length."""
+    name, end = _bound(function, call)
+    if not name:
+        return False
+    body = _COMMENT.sub("", function.text(end, function.facts.body_end))
+    is_picked = is_bound_again = False
+    for found in re.finditer(rf"(?<![\w.]){name}\b(?!\s*:(?!:))", body):
+        before, after = body[: found.start()].rstrip(), body[found.end() : found.end() + _LONGEST]
+        if before.endswith(("let", "let mut")):
+            is_bound_again = True
+        elif _FIRST.match(after) or (_ELEMENT.match(after) and not before.endswith("&")):
+            if is_bound_again:
+                return True
+            is_picked = True
+        elif _ELEMENT.match(after) and is_bound_again:
+            # A list of one buffer, which the next local of this name holds.
+            is_bound_again = False
+        elif not _LENGTH.match(after):
+            return False
+    return is_picked
+
+
+def _bound(function: Fn, call: Call) -> tuple[str, int]:
+    """Return the local that holds what a call yields, and where its `let` ends."""
+    for let in function.facts.lets:
+        if let.value_start <= call.start < let.value_end:
+            name = function.text(let.pattern_start, let.pattern_end).removeprefix("mut ").strip()
+            if name.isidentifier() and _UNWRAPPED.match(function.text(call.end, let.value_end)):
+                return name, let.end
+    return "", 0
