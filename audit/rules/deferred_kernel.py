@@ -11,10 +11,10 @@ from audit.rules.forms.deferred import (
     invented_figures,
     lying_arm,
     skipped_device,
-    stubs,
     unchecked_launches,
     waits_instead,
 )
+from audit.rules.forms.stubs import Stubs
 from audit.scanner.extract.facts import RegionKind
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.emitters import dropped_statements
@@ -40,7 +40,8 @@ class DeferredKernel(Rule):
     Write the kernel, or return a structured error.
 
     ## Known problems
-    `unreachable!()` is taken at its word. Figures that are computed from nothing look like any others.
+    `unreachable!()` is taken at its word, and so is a predicate that lists the variants of a kind. Figures
+    that are computed from nothing look like any others.
     """
 
     id = "FT003"
@@ -215,8 +216,96 @@ class DeferredKernel(Rule):
             """,
             path="ferrotorch-nn/src/lib.rs",
         ),
+        Example(
+            "dtype of the kind at hand, and a device, that nobody wrote the kernel for",
+            """
+            impl DType {
+                pub fn is_float(&self) -> bool {
+                    matches!(self, DType::F32 | DType::F16)
+                }
+            }
+
+            pub fn gpu_exp(x: &CudaBuffer<f32>, dtype: DType) -> GpuResult<CudaBuffer<f32>> {
+                match dtype {
+                    DType::F32 => launch_exp(x),
+                    _ => unimplemented!("unsupported dtype"),  //~ FT003
+                }
+            }
+
+            fn narrow(x: &Tensor<f32>) -> Tensor<f32> {
+                match x.device() {
+                    Device::Cuda(_) => launch_narrow(x),
+                    _ => panic!("narrow is not implemented for this device"),  //~ FT003
+                }
+            }
+            """,
+        ),
     )
     valid = (
+        Example(
+            "argument of another kind, and variants that nobody lets through",
+            """
+            impl DType {
+                pub fn is_float(&self) -> bool {
+                    matches!(self, DType::F32 | DType::F16)
+                }
+
+                pub fn scale(self) -> Option<DType> {
+                    match self {
+                        DType::U8 => None,
+                        other => Some(other),
+                    }
+                }
+            }
+
+            pub fn gpu_exp(x: &CudaBuffer<f32>, dtype: DType) -> GpuResult<CudaBuffer<f32>> {
+                match dtype {
+                    DType::F32 | DType::F16 => launch_exp(x),
+                    _ => unimplemented!("unsupported dtype"),
+                }
+            }
+
+            pub fn gpu_scale(x: &CudaBuffer<f32>, dtype: DType) -> GpuResult<CudaBuffer<f32>> {
+                match dtype {
+                    DType::U8 => unimplemented!("not supported yet"),
+                    other => launch_scale(x, other.scale().unwrap_or_else(|| unimplemented!("no kernel"))),
+                }
+            }
+            """,
+        ),
+        Example(
+            "reads that an interface asks of a write-only view, and a wrong use of it",
+            """
+            impl View for OutputView {
+                fn read(&self, at: usize) -> f32 {
+                    todo!()
+                }
+
+                fn write(&self, at: usize, value: f32) {
+                    self.buffer.set(at, value)
+                }
+
+                fn quantised(&self) -> f32 {
+                    unimplemented!("not supported for writing")
+                }
+            }
+            """,
+        ),
+        Example(
+            "operands on different devices",
+            """
+            pub fn gather(x: &Tensor<f32>, ids: &Tensor<f32>) -> Tensor<f32> {
+                match x.device() {
+                    Device::Cuda(_) => match (x.device(), ids.device()) {
+                        (Device::Cuda(_), Device::Cuda(_)) => launch_gather(x, ids),
+                        _ => panic!("not implemented for a mix of devices"),
+                    },
+                    Device::Cpu => host_gather(x, ids),
+                }
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
         Example(
             "resource that is given back",
             """
@@ -312,8 +401,9 @@ class DeferredKernel(Rule):
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield stubs, and success without the work."""
         emitter = any_pattern(judgement.profile.gpu.emitter_patterns)
+        stubs = Stubs(judgement)
         for function in judgement.product_functions:
-            yield from stubs(judgement, function)
+            yield from stubs.of(function)
             yield from dropped_launches(judgement, function)
             yield from empty_starts(judgement, function)
             yield from unchecked_launches(judgement, function)

@@ -5,18 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from audit.scanner.extract.facts import Call, CallKind, ExitKind, Region, RegionKind
+from audit.scanner.extract.facts import CallKind, ExitKind, Region, RegionKind
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.flow import Place
 from audit.scanner.link.literals import literal_parts
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
 
-_STUBS = frozenset({"todo", "unimplemented"})
-_NOT_YET = re.compile(r"not (?:yet|implemented)|unimplemented|todo\b|placeholder", re.IGNORECASE)
-# What else a stub says. `Not a tensor map` refuses a wrong call, and `needs feature x` a wrong build.
-_UNSUPPORTED = re.compile(r"support|implement|available|missing|later|kernel", re.IGNORECASE)
-_NO_MESSAGE = re.compile(r"^[(\[{]\s*[)\]}]$")
 _DROPPED_ERROR = re.compile(r"^Err\(_\w*\)$")
 # `Ok(None)` and `Ok(false)` say that nothing was done; who answers them is another rule's matter.
 _SUCCESS = re.compile(r"^(?:return\s+)?Ok\s*\((?!\s*(?:None|false|true|\(\))\s*\))")
@@ -32,28 +27,6 @@ _BLANK = re.compile(
     r"^(?:return\s+)?(?:Ok\s*\(\s*)?(?:[\w.]+(?:::|\.))*(?:alloc_)?(?:zeros|empty|ones)\w*\s*\("
 )
 _STATUS_CHECKS = frozenset({"debug_assert", "debug_assert_eq", "debug_assert_ne"})
-
-
-def stubs(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
-    """Yield the stubs on the device's side: in GPU code, or in a branch for the device."""
-    if any_pattern(judgement.profile.transfer.host_name_patterns).search(function.name):
-        return
-    is_named = judgement.is_gpu_named(function)
-    is_promised = is_named or judgement.is_gpu_located(function)
-    for call in function.facts.calls:
-        if call.kind != CallKind.MACRO or not _puts_off(function, call, is_named=is_named):
-            continue
-        if is_promised or judgement.summaries.graph.is_for_device(function, call):
-            yield Candidate(function.unit, call.start, call.end, function, f"{call.name}-macro")
-
-
-def _puts_off(function: Fn, call: Call, *, is_named: bool) -> bool:
-    message = function.text(call.arguments_start, call.end)
-    if call.name == "panic":
-        return bool(_NOT_YET.search(message))
-    if call.name not in _STUBS:
-        return False
-    return bool(call.name == "todo" or is_named or _NO_MESSAGE.match(message) or _UNSUPPORTED.search(message))
 
 
 def dropped_launches(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
