@@ -22,6 +22,11 @@ _CLAIM = re.compile(r"(?i)(?:^|_)(?:gpu|cuda)(?:_|$)")
 _HOST_CLAIM = re.compile(
     r"(?i)(?:^|_)(?:cpu|host|no|non|not|without|missing|reject\w*|refus\w*|err\w*|fail\w*)(?:_|$)"
 )
+# Why a test is left out that no missing device and no defect keeps from running.
+_MEASURES = re.compile(r"^(?:bench|benchmark|profile|sweep)(?:_|$)|_(?:bench|benchmark|sweep)$")
+_OTHER_REASON = re.compile(
+    r"(?i)\bbench|\blatency\b|\breports\b|\bsweeps?\b|\binvalid\b|\bdo(?:es)?(?:n't| not) exist\b"
+)
 
 
 class DisabledGpuTest(Rule):
@@ -211,6 +216,24 @@ class DisabledGpuTest(Rule):
             """,
         ),
         Example(
+            "measurement and sweep that are ignored for their length",
+            """
+            #[test]
+            #[ignore = "requires an SM90 GPU and reports latency"]
+            fn bench_matmul() {
+                let device = GpuDevice::new(0).expect("CUDA device");
+                report(&device);
+            }
+
+            #[test]
+            #[ignore = "sweeps every f32"]
+            fn encodes_all() {
+                let device = GpuDevice::new(0).expect("CUDA device");
+                assert!(sweep(&device));
+            }
+            """,
+        ),
+        Example(
             "ignored test of the host",
             """
             #[test]
@@ -326,7 +349,10 @@ def _in_tests(unit: Unit, macro: MacroDefinition) -> bool:
 
 def _ignored(function: Fn, probes: Probes) -> Iterator[Candidate]:
     for attribute in function.facts.attributes:
-        if re.match(r"#\[\s*ignore\b", attribute) and probes.opens_device(function):
+        if not re.match(r"#\[\s*ignore\b", attribute):
+            continue
+        is_another = _MEASURES.search(function.name) or _OTHER_REASON.search(attribute)
+        if not is_another and probes.opens_device(function):
             start = function.unit.data.find(b"#[ignore", function.facts.doc_start, function.facts.start)
             yield Candidate(function.unit, start, start + len(attribute), function, "ignored")
 
