@@ -8,13 +8,17 @@ from collections.abc import Iterator
 from audit.rules.base import Example, Rule
 from audit.scanner.extract.facts import Call, RegionKind
 from audit.scanner.judge import Candidate, Judgement
-from audit.scanner.link.closures import error_adapter
+from audit.scanner.link.closures import carrier, error_adapter
 from audit.scanner.link.flow import Flow, Place, Test, split_operator
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
 from audit.scanner.report import Level
 
 _DTYPE_TEST = re.compile(r"\bis_f(?:16|32|64)\b|\bis_bf16\b|TypeId|\bdtype\b|size_of::<|\bDType::")
+# Two operands that differ: a wrong argument, no dtype that is left out.
+_DTYPES_DIFFER = re.compile(
+    r"\bdtype(?:\(\))?\s*[!=]=\s*[\w.&*]*\bdtype(?:\(\))?|\bdtype(?:\(\))?\s*[!=]=\s*[\w.]+_dtype\b"
+)
 _TYPE_PARAMETER = re.compile(r"<[^<>]*\b[A-Z]\b")
 _ERROR_AS_TEXT = re.compile(r"\{\s*\w*(?::[^}]*)?\}|\.to_string\(\)|format!")
 _ERROR_TYPE = re.compile(r"^(?:\w+::)*\w*Err(?:or)?$")
@@ -176,6 +180,27 @@ class UnstructuredError(Rule):
             path="ferrotorch-core/src/lib.rs",
         ),
         Example(
+            "operands of different dtypes, and a thread that can't be started",
+            """
+            pub fn add(a: &Tensor<f32>, b: &Tensor<f32>) -> FerrotorchResult<GpuBufferHandle> {
+                if a.is_cuda() {
+                    if a.dtype() != b.dtype() {
+                        return Err(FerrotorchError::InvalidArgument { message: "dtypes differ".into() });
+                    }
+                    return launch_add(a.gpu_handle()?, b.gpu_handle()?);
+                }
+                host_add(a.data()?, b.data()?)
+            }
+
+            pub fn serve(jobs: Jobs) -> FerrotorchResult<JoinHandle> {
+                Builder::new()
+                    .spawn(move || launch_all(jobs))
+                    .map_err(|e| FerrotorchError::Internal { message: format!("no thread: {e}") })
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
             "no closed form on any device",
             """
             pub fn entropy(&self) -> FerrotorchResult<Tensor<f32>> {
@@ -230,7 +255,8 @@ class UnstructuredError(Rule):
         errors = _Errors(judgement)
         for function in judgement.product_functions:
             flow = judgement.summaries.flow(function)
-            yield from _refusals(judgement, flow, errors)
+            if not errors.is_host_code(function):
+                yield from _refusals(judgement, flow, errors)
             yield from _wrong_dtype(judgement, flow)
             if _is_conversion(function):
                 yield from _converted(function, errors)
@@ -246,6 +272,7 @@ class _Errors:
         self.catch_all = re.compile(r"::(?:" + "|".join(map(re.escape, words.stringly)) + r")\b")
         self.unsupported = any_pattern(words.unsupported_texts)
         self.named = frozenset(words.structured)
+        self._host_only = any_pattern(judgement.profile.transfer.host_only_patterns)
         structured = any_pattern(tuple(rf"\b{re.escape(name)}\b" for name in words.structured))
         self.structured_types = frozenset(
             item.name
@@ -253,6 +280,10 @@ class _Errors:
             for item in unit.facts.items
             if item.kind == "enum" and structured.search(unit.text(item.start, item.end))
         )
+
+    def is_host_code(self, function: Fn) -> bool:
+        """Say whether a function, or a module around it, is named as host code: it promises no device."""
+        return any(map(self._host_only.search, (function.name, *function.module)))
 
     def is_structured(self, type_: str) -> bool:
         """Say whether a type as written is, or carries, a structured error."""
@@ -282,7 +313,7 @@ def _refusal(judgement: Judgement, flow: Flow, call: Call, *, says_unsupported: 
     nearest = tests[0]
     if flow.place(nearest) is Place.DEVICE and nearest.encloses:
         return "stringly-err-guard"
-    tests_dtype = _DTYPE_TEST.search(flow.expand(nearest.subject))
+    tests_dtype = _DTYPE_TEST.search(_DTYPES_DIFFER.sub("", flow.expand(nearest.subject)))
     return "stringly-err" if says_unsupported or tests_dtype else ""
 
 
@@ -366,7 +397,7 @@ def _comes_from_the_device(judgement: Judgement, function: Fn, receiver: str, er
     start = function.unit.data.find(receiver.encode(), function.facts.body_start, function.facts.body_end)
     end = start + len(receiver.encode())
     for call in function.facts.calls:
-        if not start <= call.start < end:
+        if not start <= call.start < end or _runs_elsewhere(function, call, start):
             continue
         if call.name in names or judgement.summaries.is_launch(function, call):
             return True
@@ -378,3 +409,11 @@ def _comes_from_the_device(judgement: Judgement, function: Fn, receiver: str, er
         ):
             return True
     return False
+
+
+def _runs_elsewhere(function: Fn, call: Call, start: int) -> bool:
+    """Say whether a call stands in a closure that what failed was only handed: another thread's work."""
+    region = function.facts.regions[call.region]
+    return (
+        region.kind == RegionKind.CLOSURE and start <= region.start and carrier(function, call.region) is None
+    )

@@ -213,3 +213,16 @@ def test_elements_at_fixed_places_are_parameters_and_no_data() -> None:
     assert _in(source) == []
     assert _in(source.replace("data[0] as usize", "total(&data)")) == ["reference-punt"]
     assert _in(source.replace("data[0] as usize", "total(&data[1])")) == ["reference-punt"]
+
+
+def test_host_code_by_name_refuses_device_data_as_it_likes() -> None:
+    source = """
+    pub fn attend_cpu(x: &Tensor) -> Result<Tensor> {
+        if x.device().is_cuda() {
+            return Err(Error::Msg("not supported".into()));
+        }
+        Ok(x.clone())
+    }
+    """
+    assert _in(source) == []
+    assert _in(source.replace("attend_cpu", "attend")) == ["unstructured-error"]
