@@ -5,6 +5,8 @@ from __future__ import annotations
 from django import forms
 
 from audit.models import Branch, ScanRun
+from audit.scanner.profile import profile_names
+from audit.services.credentials import VARIABLE_PREFIX
 
 
 class RepositoryAddForm(forms.Form):
@@ -13,8 +15,8 @@ class RepositoryAddForm(forms.Form):
     location = forms.CharField(
         label="URL or path",
         max_length=1000,
-        help_text="`https://`, `ssh://` or `file://`, or a folder on this machine: a git repository, bare or "
-        "with a work tree, or a plain Cargo workspace.",
+        help_text="`https://`, `ssh://` or `file://`, or the absolute path of a folder on this machine: a "
+        "git repository, bare or with a work tree, or a plain Cargo workspace.",
         widget=forms.TextInput(
             attrs={
                 "autocomplete": "off",
@@ -31,6 +33,43 @@ class RepositoryAddForm(forms.Form):
         max_length=255,
         required=False,
         help_text="A branch, tag or commit. Left empty, the default branch.",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )
+
+
+class RepositorySettingsForm(forms.Form):
+    """How a repository is scanned."""
+
+    followed_branches = forms.CharField(
+        label="Branches to follow",
+        max_length=10_000,
+        required=False,
+        help_text="Names or patterns such as `release/*`, one a line. Left empty, the default branch.",
+        widget=forms.Textarea(attrs={"rows": 3, "autocomplete": "off", "spellcheck": "false"}),
+    )
+    schedule = forms.CharField(
+        label="Schedule",
+        max_length=200,
+        required=False,
+        help_text="Five fields as in a crontab: minute, hour, day of the month, month, day of the week. "
+        "`0 6 * * 1-5` is every working day at six. Left empty, scans are only asked for by hand.",
+        widget=forms.TextInput(
+            attrs={"autocomplete": "off", "spellcheck": "false", "placeholder": "0 6 * * *"}
+        ),
+    )
+    profile = forms.ChoiceField(
+        label="Profile",
+        required=False,
+        choices=[("", "Chosen by what the crates depend on"), *((name, name) for name in profile_names())],
+        help_text="Which words the code uses for its devices, kernels and transfers.",
+    )
+    credentials = forms.CharField(
+        label="Credentials",
+        max_length=110,
+        required=False,
+        help_text=f"Where the worker finds them, never the secret itself: `env:{VARIABLE_PREFIX}TEAM`, a "
+        "variable of its environment, or `file:team`, a file in CREDENTIALS_DIR. Each holds lines "
+        "`https://user:token@host`; for ssh, the file is a private key.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
 

@@ -120,7 +120,9 @@ LOGOUT_REDIRECT_URL = "login"
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = env.text(
-    "TIME_ZONE", default="UTC", meaning="The zone that times are shown in; they are stored in UTC."
+    "TIME_ZONE",
+    default="UTC",
+    meaning="The team's zone: times are shown and schedules meant in it; stored is UTC.",
 )
 USE_I18N = False
 USE_TZ = True
@@ -182,6 +184,37 @@ REPOSITORIES_DIR = Path(
         default=str(VAR_DIR / "repositories"),
         meaning="Where clones of remote repositories lie.",
     )
+)
+REPOSITORY_SCHEMES = env.names(
+    "REPOSITORY_SCHEMES",
+    default=("https", "ssh", "file"),
+    meaning="What repositories may be read by, of `https`, `http`, `ssh`, `git` and `file`; without `file`, "
+    "no folder on this machine.",
+)
+REPOSITORY_HOSTS = env.names(
+    "REPOSITORY_HOSTS",
+    meaning="The only hosts that are fetched from, such as `github.com,*.example.org`; redirects to others "
+    "are not followed. Unset, any host.",
+)
+REPOSITORY_PATHS = env.names(
+    "REPOSITORY_PATHS",
+    meaning="The only folders on this machine that repositories may lie in. Unset, any folder.",
+)
+CREDENTIALS_DIR = Path(
+    env.text(
+        "CREDENTIALS_DIR",
+        default=str(VAR_DIR / "credentials"),
+        meaning="Where files lie that a repository's settings may name as `file:NAME`: lines "
+        "`https://user:token@host`, or a private key for ssh. A variable that they name as `env:NAME` begins "
+        "with `GIT_CREDENTIAL_` and holds such lines. Only workers read them.",
+    )
+)
+FETCH_TIMEOUT_SECONDS = env.number(
+    "FETCH_TIMEOUT_SECONDS", default=1800, meaning="How long a clone or fetch may take."
+)
+FETCH_MAX_MB = env.number("FETCH_MAX_MB", default=4096, meaning="How large one clone may become.")
+FETCH_KEEP_FREE_MB = env.number(
+    "FETCH_KEEP_FREE_MB", default=1024, meaning="How much of the disk with the clones stays free."
 )
 
 BUNDLES_DIR = Path(

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from celery import shared_task
 
+from audit.models import AskedBy, Repository
 from audit.services import scan_requests, scan_runs
 from migrations_tracker.services import migration_reports, scans
 from migrations_tracker.services import verification_follow_up as verified
 from migrations_tracker.services.follow_up import scan_run_follow_up
+from migrations_tracker.services.repository_settings import FOLLOW_TASK
 from workers.services import jobs, reports
 
 
 @shared_task(name=scans.SCAN_REQUEST_TASK)
 def scan_request_execute(pk: int) -> None:
-    """Fetch a repository and ask for the scan that was wished for."""
-    scan_run = scan_requests.scan_request_execute(pk=pk)
-    if scan_run is not None:
+    """Fetch a repository and ask for the scans that were wished for."""
+    for scan_run in scan_requests.scan_request_execute(pk=pk):
         scans.row_wake(row=scan_run)
+
+
+@shared_task(name=FOLLOW_TASK)
+def scan_follow(repository_id: int) -> None:
+    """Ask for the scans of what is new in a repository, because its hour has come."""
+    repository = Repository.objects.filter(pk=repository_id).first()
+    if repository is not None:
+        scans.follow_ask(repository=repository, actor=None, asked_by=AskedBy.SCHEDULE)
 
 
 @shared_task(name=scans.SCAN_RUN_TASK)

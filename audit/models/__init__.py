@@ -14,10 +14,11 @@ from audit.models.parity import (
 )
 from audit.models.repository import Branch, Commit, Crate, Repository, RepositoryKind
 from audit.models.result import Result
-from audit.models.scan import ScanFile, ScanRequest, ScanRule, ScanRun
+from audit.models.scan import AskedBy, ScanFile, ScanRequest, ScanRule, ScanRun
 from audit.models.site import FallbackSite, Lineage, SiteState
 
 __all__ = [
+    "AskedBy",
     "Branch",
     "BranchScan",
     "Capability",

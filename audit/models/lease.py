@@ -30,6 +30,9 @@ class LeasedRow(models.Model):
     requested_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
+    cancelled_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
     attempts = models.PositiveSmallIntegerField(default=0)
     woken_at = models.DateTimeField(
         null=True, blank=True, help_text="When a worker was last told of the row."

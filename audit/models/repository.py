@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pghistory
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.urls import reverse
@@ -14,10 +16,23 @@ class RepositoryKind(models.TextChoices):
     FOLDER = "folder", "Plain folder"
 
 
-class Repository(models.Model):
-    """A Rust workspace under audit.
+SETTINGS_OF_REPOSITORY = ("name", "profile", "followed_branches", "schedule", "credentials")
 
-    `location` is a URL without credentials, or an absolute path on this machine.
+
+@pghistory.track(
+    pghistory.UpdateEvent(
+        "changed", row=pghistory.Old, condition=pghistory.AnyChange(*SETTINGS_OF_REPOSITORY)
+    ),
+    pghistory.DeleteEvent("removed", row=pghistory.Old),
+    fields=["location", *SETTINGS_OF_REPOSITORY],
+    model_name="RepositoryEvent",
+)
+class Repository(models.Model):
+    """A Rust workspace under audit. Its history holds what people had set before each change.
+
+    `location` is a URL without credentials, or an absolute path on this machine; `credentials` is a reference
+    to them. `followed_branches` are names or patterns such as `release/*`, none for the default branch alone;
+    `schedule` is the crontab by which they are scanned.
     """
 
     name = models.CharField(max_length=100, db_collation="C")
@@ -26,6 +41,9 @@ class Repository(models.Model):
     location = models.CharField(max_length=1000, unique=True)
     default_branch = models.CharField(max_length=255, blank=True)
     profile = models.CharField(max_length=200, blank=True)
+    followed_branches = ArrayField(models.CharField(max_length=255), default=list, blank=True)
+    schedule = models.CharField(max_length=200, blank=True)
+    credentials = models.CharField(max_length=110, blank=True)
     added_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )

@@ -13,14 +13,26 @@ from audit.scanner.report import FileStatus, RuleStatus
 PHASES = ("read", "extract", "link", "judge", "ingest")
 
 
+class AskedBy(models.TextChoices):
+    """What made a request."""
+
+    PERSON = "person", "a person"
+    SCHEDULE = "schedule", "the schedule"
+    API = "api", "a program"
+    PUSH = "push", "a push"
+
+
 class ScanRequest(LeasedRow):
     """Somebody's wish to see a revision scanned; it ends in a scan, or in a reason why not.
 
-    The revision is turned into a commit where the repository is, after a fetch where it has an origin.
+    The revision is turned into a commit where the repository is, after a fetch where it has an origin. A
+    request that follows names no revision: it is for the newest commit of each branch that is followed.
     """
 
     repository = models.ForeignKey(Repository, on_delete=models.CASCADE, related_name="scan_requests")
     revision = models.CharField(max_length=255, blank=True)
+    follows = models.BooleanField(default=False)
+    asked_by = models.CharField(max_length=10, choices=AskedBy, default=AskedBy.PERSON)
     scan_run = models.ForeignKey(
         "audit.ScanRun", null=True, blank=True, on_delete=models.SET_NULL, related_name="requests"
     )
@@ -31,13 +43,21 @@ class ScanRequest(LeasedRow):
             *lease_constraints("scan_request"),
             models.UniqueConstraint(
                 name="scan_request_once_while_open",
-                fields=["repository", "revision"],
+                fields=["repository", "revision", "follows"],
                 condition=Q(state__in=[RowState.PENDING, RowState.RUNNING]),
+            ),
+            models.CheckConstraint(
+                name="scan_request_follows_no_revision", condition=Q(follows=False) | Q(revision="")
+            ),
+            models.CheckConstraint(
+                name="scan_request_asked_by_known", condition=Q(asked_by__in=AskedBy.values)
             ),
         )
         indexes = (waiting_index("scan_request"),)
 
     def __str__(self) -> str:
+        if self.follows:
+            return f"{self.repository}, the branches that are followed"
         return f"{self.repository} at {self.revision or 'its default branch'}"
 
     def get_absolute_url(self) -> str:

@@ -1,17 +1,14 @@
-"""Asking a repository's git for commits and branches, and bringing remote ones here.
+"""Asking a repository's git for commits and branches.
 
-A URL and a revision come from people: neither ever reaches git where git would read it as an option, and
-no transport but the allowed ones is spoken.
+A revision comes from people: it never reaches git where git would read it as an option, and git speaks to
+nobody.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
-import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -21,11 +18,10 @@ from django.conf import settings
 from audit.errors import RepositoryNotUsableError, RevisionUnknownError
 from audit.models import Repository, RepositoryKind
 
-ALLOWED_SCHEMES = ("https", "ssh", "file")
 COMMAND_TIMEOUT_SECONDS = 60
-TRANSFER_TIMEOUT_SECONDS = 1800
-_OPTIONS = ("-c", "safe.directory=*", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
-_SHORT = "--format=%(refname:short)"
+GIT_OPTIONS = ("-c", "safe.directory=*", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+# Not `short`: where a tag has the same name, that is `heads/main`.
+_SHORT = "--format=%(refname:lstrip=2)"
 _KEPT_VARIABLES = ("PATH", "HOME", "TMPDIR", "SSH_AUTH_SOCK")
 _FIELDS = "%H%x00%P%x00%cI%x00%an%x00%s"
 
@@ -64,27 +60,35 @@ def is_git_repository(folder: Path) -> bool:
 def commit_resolve(*, git_dir: Path, revision: str) -> CommitInfo:
     """Look up a branch, tag or commit id; an empty revision is the default branch."""
     wanted = revision or default_branch(git_dir=git_dir)
-    found = _git(git_dir, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{wanted}^{{commit}}")
+    found = git_run(git_dir, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{wanted}^{{commit}}")
     object_id = found.stdout.strip()
     if found.returncode or not object_id:
         raise RevisionUnknownError(
             f"The repository has no revision `{wanted}`. Give a branch, a tag or a commit id that it holds."
         )
     # A repository's own configuration can ask for signatures, and name the program that checks them.
-    shown = _git(git_dir, "log", "-1", "--no-show-signature", f"--format={_FIELDS}", object_id)
+    shown = git_run(git_dir, "log", "-1", "--no-show-signature", f"--format={_FIELDS}", object_id)
     if shown.returncode:
-        raise RepositoryNotUsableError(f"git can't read commit `{object_id[:12]}`: {_complaint(shown)}")
+        complaint = complaint_of(shown.stderr, shown.returncode)
+        raise RepositoryNotUsableError(f"git can't read commit `{object_id[:12]}`: {complaint}")
     full_id, parents, committed_at, author_name, subject = shown.stdout.rstrip("\n").split("\0", 4)
     when = datetime.fromisoformat(committed_at)
     return CommitInfo(full_id, tuple(parents.split()), when, author_name[:200], subject[:500])
 
 
+def branch_names(*, git_dir: Path) -> list[str]:
+    """List the branches, the default one first."""
+    shown = git_run(git_dir, "for-each-ref", _SHORT, "refs/heads").stdout.split()
+    first = default_branch(git_dir=git_dir)
+    return sorted(shown, key=lambda name: (name != first, name))
+
+
 def default_branch(*, git_dir: Path) -> str:
     """Name the branch that HEAD points to, or the first one where HEAD points nowhere."""
-    head = _git(git_dir, "symbolic-ref", "--quiet", "--short", "HEAD").stdout.strip()
+    head = git_run(git_dir, "symbolic-ref", "--quiet", "--short", "HEAD").stdout.strip()
     if head and _exists(git_dir, f"refs/heads/{head}"):
         return head
-    first = _git(git_dir, "for-each-ref", "--count=1", _SHORT, "refs/heads").stdout.strip()
+    first = git_run(git_dir, "for-each-ref", "--count=1", _SHORT, "refs/heads").stdout.strip()
     if first:
         return first
     if _exists(git_dir, "HEAD^{commit}"):
@@ -101,24 +105,24 @@ def branch_of(*, git_dir: Path, revision: str, object_id: str) -> str:
         return revision
     if is_ancestor(git_dir=git_dir, object_id=object_id, of=default):
         return default
-    holding = _git(git_dir, "for-each-ref", "--count=1", _SHORT, f"--contains={object_id}", "refs/heads")
+    holding = git_run(git_dir, "for-each-ref", "--count=1", _SHORT, f"--contains={object_id}", "refs/heads")
     return holding.stdout.strip() or "(detached)"
 
 
 def is_ancestor(*, git_dir: Path, object_id: str, of: str) -> bool:
     """Whether one commit is another, or came before it."""
-    return _git(git_dir, "merge-base", "--is-ancestor", "--end-of-options", object_id, of).returncode == 0
+    return git_run(git_dir, "merge-base", "--is-ancestor", "--end-of-options", object_id, of).returncode == 0
 
 
 def is_tip(*, git_dir: Path, object_id: str, branch: str) -> bool:
     """Whether a branch stands at this commit now."""
-    found = _git(git_dir, "rev-parse", "--verify", "--quiet", "--end-of-options", f"refs/heads/{branch}")
+    found = git_run(git_dir, "rev-parse", "--verify", "--quiet", "--end-of-options", f"refs/heads/{branch}")
     return found.stdout.strip() == object_id
 
 
 def depth_of(*, git_dir: Path, object_id: str) -> int:
     """Count the commits up to this one, along first parents; 0 where git can't tell."""
-    counted = _git(git_dir, "rev-list", "--count", "--first-parent", "--end-of-options", object_id)
+    counted = git_run(git_dir, "rev-list", "--count", "--first-parent", "--end-of-options", object_id)
     return int(counted.stdout) if counted.returncode == 0 else 0
 
 
@@ -129,8 +133,8 @@ def blobs_read(*, git_dir: Path, blob_ids: Sequence[str]) -> dict[str, bytes]:
     asked = "".join(f"{blob_id}\n" for blob_id in blob_ids)
     try:
         done = subprocess.run(
-            ("git", *_OPTIONS, "--git-dir", str(git_dir), "cat-file", "--batch"),
-            env=_environment(protocols=""),
+            ("git", *GIT_OPTIONS, "--git-dir", str(git_dir), "cat-file", "--batch"),
+            env=git_environment(protocols=""),
             input=asked.encode(),
             capture_output=True,
             timeout=COMMAND_TIMEOUT_SECONDS,
@@ -154,83 +158,33 @@ def _parse_batch(output: bytes) -> dict[str, bytes]:
     return found
 
 
-def repository_fetch(*, repository: Repository) -> None:
-    """Bring the repository's origin here: clone it the first time, fetch it after that."""
-    git_dir = git_dir_of(repository)
-    try:
-        git_dir.parent.mkdir(parents=True, exist_ok=True)
-        with _one_at_a_time(git_dir):
-            done = _fetch(git_dir, repository.location)
-    except OSError as error:
-        raise RepositoryNotUsableError(
-            f"`{error.filename or git_dir.parent}` can't be written: {error.strerror}. Clones lie there: "
-            "make room, give the worker the right to write, or set REPOSITORIES_DIR to another folder."
-        ) from error
-    if done.returncode:
-        raise RepositoryNotUsableError(
-            f"git can't fetch `{repository.location}`: {_complaint(done)}. Check the address, and that this "
-            "machine may reach and read it."
-        )
-
-
-@contextmanager
-def _one_at_a_time(git_dir: Path) -> Iterator[None]:
-    """Let two workers bring the same repository one after the other; git itself refuses the second."""
-    with git_dir.with_suffix(".lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _fetch(git_dir: Path, location: str) -> subprocess.CompletedProcess[str]:
-    # Clones are named by number: one that an earlier database left may be of another repository.
-    if _git(git_dir, "config", "--local", "--get", "remote.origin.url").stdout.rstrip("\n") == location:
-        return _transfer(
-            "--git-dir", str(git_dir), "fetch", "--prune", "--no-auto-gc", "--no-write-fetch-head",
-            "--", "origin", "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*",
-        )  # fmt: skip
-    # Cloned beside its place and moved there whole: a worker that dies leaves nothing half-made.
-    unfinished = git_dir.with_suffix(".new")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    done = _transfer("clone", "--bare", "--quiet", "--", location, str(unfinished))
-    if done.returncode == 0:
-        shutil.rmtree(git_dir, ignore_errors=True)
-        unfinished.rename(git_dir)
-    else:
-        shutil.rmtree(unfinished, ignore_errors=True)
-    return done
-
-
 def _exists(git_dir: Path, name: str) -> bool:
-    return _git(git_dir, "rev-parse", "--verify", "--quiet", "--end-of-options", name).returncode == 0
+    return git_run(git_dir, "rev-parse", "--verify", "--quiet", "--end-of-options", name).returncode == 0
 
 
-def _git(git_dir: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return _run(("--git-dir", str(git_dir), *arguments), protocols="", timeout=COMMAND_TIMEOUT_SECONDS)
-
-
-def _transfer(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return _run(arguments, protocols=":".join(ALLOWED_SCHEMES), timeout=TRANSFER_TIMEOUT_SECONDS)
-
-
-def _run(arguments: tuple[str, ...], *, protocols: str, timeout: int) -> subprocess.CompletedProcess[str]:
+def git_run(git_dir: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a git command on a repository that is here, without a way to any other."""
     try:
         return subprocess.run(
-            ("git", *_OPTIONS, *arguments),
-            env=_environment(protocols=protocols),
+            ("git", *GIT_OPTIONS, "--git-dir", str(git_dir), *arguments),
+            env=git_environment(protocols=""),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding="utf-8",
             errors="replace",
-            timeout=timeout,
+            timeout=COMMAND_TIMEOUT_SECONDS,
             check=False,
         )
     except FileNotFoundError as error:
         raise RepositoryNotUsableError("git was not found on PATH. Install git, then try again.") from error
     except subprocess.TimeoutExpired as error:
-        raise RepositoryNotUsableError(f"git gave no answer within {timeout} s. Try again later.") from error
+        raise RepositoryNotUsableError(
+            f"git gave no answer within {COMMAND_TIMEOUT_SECONDS} s. Try again later."
+        ) from error
 
 
-def _environment(*, protocols: str) -> dict[str, str]:
+def git_environment(*, protocols: str) -> dict[str, str]:
+    """Return the environment of git: nothing of the caller's settings, and these protocols alone."""
     return {
         **{name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ},
         "LC_ALL": "C",
@@ -243,7 +197,8 @@ def _environment(*, protocols: str) -> dict[str, str]:
     }
 
 
-def _complaint(done: subprocess.CompletedProcess[str]) -> str:
-    lines = [line for line in done.stderr.strip().splitlines() if not line.startswith("Cloning into")]
-    text = lines[0] if lines else f"it ended with status {done.returncode}"
-    return text.removeprefix("fatal: ").removeprefix("error: ").rstrip(".")
+def complaint_of(text: str, status: int) -> str:
+    """Return the first line that git complained with."""
+    lines = [line for line in text.strip().splitlines() if not line.startswith("Cloning into")]
+    found = lines[0] if lines else f"it ended with status {status}"
+    return found.removeprefix("fatal: ").removeprefix("error: ").rstrip(".")

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 
+from django.contrib.auth.models import User
 from django.db import OperationalError, connection
 from django.db.models import F, Q
 from django.db.models.functions import Now
@@ -74,6 +75,21 @@ def lease_finish(
     )
     if not closed:
         raise LeaseLostError(f"{row} was taken over or cancelled.")
+
+
+def lease_cancel(*, row: LeasedRow, actor: User) -> bool:
+    """End a row that waits or runs, and note who did; its worker loses the lease. False when it was over."""
+    return bool(
+        type(row)
+        ._default_manager.filter(pk=row.pk, state__in=[RowState.PENDING, RowState.RUNNING])
+        .update(
+            state=RowState.CANCELLED,
+            cancelled_by=actor,
+            finished_at=Now(),
+            lease_id=None,
+            lease_expires_at=None,
+        )
+    )
 
 
 def lease_give_up_lost(*, model: type[LeasedRow]) -> int:

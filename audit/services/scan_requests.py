@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from django.contrib.auth.models import User
@@ -11,67 +12,100 @@ from django.db import IntegrityError, OperationalError, transaction
 from django.db.models.functions import Now
 
 from audit.errors import AuditError, LeaseLostError, RevisionUnknownError
-from audit.models import (
-    Branch,
-    Commit,
-    Repository,
-    RepositoryKind,
-    RowState,
-    ScanRequest,
-    ScanRun,
-)
+from audit.models import AskedBy, Branch, Commit, Repository, RepositoryKind, RowState, ScanRequest, ScanRun
 from audit.scanner.errors import ScanError
 from audit.services import git_repository, scanning
-from audit.services.leases import lease_claim, lease_finish, lease_kept
+from audit.services.git_transfer import repository_fetch
+from audit.services.leases import lease_cancel, lease_claim, lease_finish, lease_kept
 from audit.services.repositories import FOLDER_BRANCH, branch_note, commit_note
 
+FOLLOWED_AT_MOST = 50
 CONTROL_CHARACTERS = frozenset(map(chr, range(33))) | {"\x7f"}
 
 
-def scan_request_create(*, repository: Repository, revision: str, actor: User | None) -> ScanRequest:
+def scan_request_create(
+    *, repository: Repository, revision: str, actor: User | None, asked_by: AskedBy = AskedBy.PERSON
+) -> ScanRequest:
     """Keep the wish to see a revision scanned. Whoever asks for the same while it is open shares it."""
     revision = revision_check(repository=repository, revision=revision)
-    wish = {"repository": repository, "revision": revision}
+    return _open_request(repository, revision=revision, follows=False, actor=actor, asked_by=asked_by)
+
+
+def follow_request_create(*, repository: Repository, actor: User | None, asked_by: AskedBy) -> ScanRequest:
+    """Keep the wish to see what is new on the branches that are followed; while it is open there is one."""
+    return _open_request(repository, revision="", follows=True, actor=actor, asked_by=asked_by)
+
+
+def _open_request(
+    repository: Repository, *, revision: str, follows: bool, actor: User | None, asked_by: AskedBy
+) -> ScanRequest:
+    wish = {"repository": repository, "revision": revision, "follows": follows}
     still_open = ScanRequest.objects.filter(**wish, state__in=[RowState.PENDING, RowState.RUNNING])
     try:
         with transaction.atomic():
-            return still_open.first() or ScanRequest.objects.create(**wish, requested_by=actor)
+            return still_open.first() or ScanRequest.objects.create(
+                **wish, requested_by=actor, asked_by=asked_by
+            )
     except IntegrityError:
         # Another request for the same came first; it may even be over by now.
         return still_open.first() or ScanRequest.objects.filter(**wish).latest("id")
 
 
-def scan_request_execute(*, pk: int) -> ScanRun | None:
-    """Turn a request into the scan of its commit, fetching the origin first.
+def scan_request_execute(*, pk: int) -> list[ScanRun]:
+    """Turn a request into the scans it is for, fetching the origin first.
 
-    Returns None when somebody else works on the request, or when it could not be met; its row says why.
+    Returns none when somebody else works on the request, or when it could not be met; its row says why.
     """
     lease_id = lease_claim(model=ScanRequest, pk=pk)
     if lease_id is None:
-        return None
+        return []
     request = ScanRequest.objects.select_related("repository").get(pk=pk)
     try:
-        with lease_kept(row=request, lease_id=lease_id):
+        with lease_kept(row=request, lease_id=lease_id) as heartbeat:
             if request.repository.kind == RepositoryKind.GIT_URL:
-                git_repository.repository_fetch(repository=request.repository)
+                repository_fetch(repository=request.repository, go_on=heartbeat.note)
                 Repository.objects.filter(pk=request.repository_id).update(fetched_at=Now())
-            commit, branch = commit_locate(repository=request.repository, revision=request.revision)
-            scan_run = scan_run_request(
-                repository=request.repository, commit=commit, branch=branch, actor=request.requested_by
-            )
-        lease_finish(row=request, lease_id=lease_id, state=RowState.SUCCEEDED, scan_run=scan_run)
+            scan_runs = _followed(request) if request.follows else [_wished(request)]
+        lease_finish(
+            row=request, lease_id=lease_id, state=RowState.SUCCEEDED, scan_run=next(iter(scan_runs), None)
+        )
     except LeaseLostError:
-        return None
+        return []
     except OperationalError:
         # The database is away: the row can't be written now, and its lease brings the request back.
         raise
     except (AuditError, ScanError) as error:
         _fail(request, lease_id, str(error))
-        return None
+        return []
     except Exception as error:
         _fail(request, lease_id, f"Preparing the scan broke down: {type(error).__name__}: {error}")
         raise
-    return scan_run
+    return scan_runs
+
+
+def _wished(request: ScanRequest) -> ScanRun:
+    repository = request.repository
+    commit, branch = commit_locate(repository=repository, revision=request.revision)
+    return scan_run_request(repository=repository, commit=commit, branch=branch, actor=request.requested_by)
+
+
+def _followed(request: ScanRequest) -> list[ScanRun]:
+    # What failed is left alone: it would fail again at every hour of the schedule.
+    return [
+        scan_run_request(
+            repository=request.repository,
+            commit=commit,
+            branch=branch,
+            actor=request.requested_by,
+            tries_again=False,
+        )
+        for commit, branch in commits_followed(repository=request.repository)
+    ]
+
+
+def scan_request_cancel(*, scan_request: ScanRequest, actor: User) -> bool:
+    """Stop a request that waits or runs; a fetch under way ends at once. False when it was over."""
+    return lease_cancel(row=scan_request, actor=actor)
 
 
 def _fail(request: ScanRequest, lease_id: uuid.UUID, reason: str) -> None:
@@ -94,13 +128,43 @@ def commit_locate(*, repository: Repository, revision: str) -> tuple[Commit, Bra
     return commit, branch_note(repository=repository, name=name, is_default=name == default)
 
 
+def commits_followed(*, repository: Repository) -> list[tuple[Commit, Branch]]:
+    """Find the newest commit of each branch that is followed, the default branch first."""
+    patterns = repository.followed_branches
+    if not patterns or not repository.has_revisions:
+        return [commit_locate(repository=repository, revision="")]
+    git_dir = git_repository.git_dir_of(repository)
+    default = git_repository.default_branch(git_dir=git_dir)
+    names = [
+        name
+        for name in git_repository.branch_names(git_dir=git_dir)
+        if any(fnmatchcase(name, pattern) for pattern in patterns)
+    ]
+    if not names:
+        raise RevisionUnknownError(
+            f"The repository has no branch named {', '.join(f'`{pattern}`' for pattern in patterns)}. "
+            "Change which branches are followed in its settings."
+        )
+    found = []
+    for name in names[:FOLLOWED_AT_MOST]:
+        info = git_repository.commit_resolve(git_dir=git_dir, revision=f"refs/heads/{name}")
+        commit = commit_note(repository=repository, info=info)
+        found.append((commit, branch_note(repository=repository, name=name, is_default=name == default)))
+    return found
+
+
 def scan_run_request(
-    *, repository: Repository, commit: Commit, branch: Branch | None, actor: User | None
+    *,
+    repository: Repository,
+    commit: Commit,
+    branch: Branch | None,
+    actor: User | None,
+    tries_again: bool = True,
 ) -> ScanRun:
     """Ask for the scan of a commit by the current judge: one row, whoever asks and however often.
 
-    A scan that failed or was cancelled is tried again. One that succeeded is not repeated, unless another
-    branch has come to its commit since: then it is held against what is open on that branch.
+    A scan that failed or was cancelled is tried again if wanted. One that succeeded is not repeated, unless
+    another branch has come to its commit since: then it is held against what is open on that branch.
     """
     judge = scanning.judge_current(repository=repository, commit=commit)
     scan_run, is_new = ScanRun.objects.get_or_create(
@@ -116,7 +180,7 @@ def scan_run_request(
         },
     )
     if not is_new:
-        again = [RowState.FAILED, RowState.CANCELLED]
+        again = [RowState.FAILED, RowState.CANCELLED] if tries_again else []
         if branch is not None and _moves_on(branch, scan_run):
             again.append(RowState.SUCCEEDED)
         ScanRun.objects.filter(pk=scan_run.pk, state__in=again).update(
@@ -130,6 +194,7 @@ def scan_run_request(
             done=0,
             total=0,
             requested_by=actor,
+            cancelled_by=None,
         )
         scan_run.refresh_from_db()
     return scan_run

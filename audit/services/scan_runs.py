@@ -7,8 +7,8 @@ import uuid
 from collections.abc import Callable
 from datetime import timedelta
 
+from django.contrib.auth.models import User
 from django.db import OperationalError, connection
-from django.db.models.functions import Now
 
 from audit.errors import AuditError, LeaseLostError
 from audit.models import RowState, ScanRun
@@ -18,7 +18,7 @@ from audit.services import scanning
 from audit.services.capabilities import capabilities_store
 from audit.services.gaps import capability_gaps_follow
 from audit.services.ingest import IngestSummary, scan_report_ingest
-from audit.services.leases import LEASE, Heartbeat, lease_claim, lease_finish, lease_kept
+from audit.services.leases import LEASE, Heartbeat, lease_cancel, lease_claim, lease_finish, lease_kept
 
 AfterIngest = Callable[[IngestSummary], None]
 
@@ -53,13 +53,9 @@ def scan_run_execute(*, pk: int, after_ingest: AfterIngest, lease: timedelta = L
     return True
 
 
-def scan_run_cancel(*, scan_run: ScanRun) -> bool:
-    """Stop a scan that waits or runs; its worker notices at its next heartbeat. False when it was over."""
-    return bool(
-        ScanRun.objects.filter(pk=scan_run.pk, state__in=[RowState.PENDING, RowState.RUNNING]).update(
-            state=RowState.CANCELLED, finished_at=Now(), lease_id=None, lease_expires_at=None
-        )
-    )
+def scan_run_cancel(*, scan_run: ScanRun, actor: User) -> bool:
+    """Stop a scan that waits or runs; its worker notices at its next step. False when it was over."""
+    return lease_cancel(row=scan_run, actor=actor)
 
 
 def _store(

@@ -7,10 +7,11 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models.functions import Now
 
-from audit.models import LeasedRow, Repository, RepositoryKind, RowState, ScanRequest, ScanRun
+from audit.models import AskedBy, LeasedRow, Repository, RepositoryKind, RowState, ScanRequest, ScanRun
 from audit.services.leases import lease_give_up_lost, lease_wake
 from audit.services.scan_requests import (
     commit_locate,
+    follow_request_create,
     revision_check,
     scan_request_create,
     scan_run_request,
@@ -28,7 +29,12 @@ _TASKS: tuple[tuple[type[LeasedRow], str], ...] = (
 
 
 def scan_ask(
-    *, repository: Repository, revision: str = "", actor: User | None, may_read_folder: bool = True
+    *,
+    repository: Repository,
+    revision: str = "",
+    actor: User | None,
+    asked_by: AskedBy = AskedBy.PERSON,
+    may_read_folder: bool = True,
 ) -> ScanRun | ScanRequest:
     """Ask for a scan of a revision, or of the default branch, or of a plain folder as it is.
 
@@ -39,13 +45,36 @@ def scan_ask(
     revision = revision_check(repository=repository, revision=revision)
     is_slow = repository.kind == RepositoryKind.FOLDER and not may_read_folder
     if is_slow or repository.kind == RepositoryKind.GIT_URL:
-        request = scan_request_create(repository=repository, revision=revision, actor=actor)
+        request = scan_request_create(
+            repository=repository, revision=revision, actor=actor, asked_by=asked_by
+        )
         row_wake(row=request)
         return request
     commit, branch = commit_locate(repository=repository, revision=revision)
     scan_run = scan_run_request(repository=repository, commit=commit, branch=branch, actor=actor)
     row_wake(row=scan_run)
     return scan_run
+
+
+def follow_ask(*, repository: Repository, actor: User | None, asked_by: AskedBy) -> ScanRequest:
+    """Ask for the scans of what is new on the branches that are followed."""
+    request = follow_request_create(repository=repository, actor=actor, asked_by=asked_by)
+    row_wake(row=request)
+    return request
+
+
+def scan_retry(*, scan_run: ScanRun, actor: User) -> ScanRun | ScanRequest:
+    """Ask again for a scan that failed or was cancelled, by the judge of today.
+
+    A plain folder is scanned as it is by now: its earlier state is gone.
+    """
+    if scan_run.commit.is_snapshot:
+        return scan_ask(repository=scan_run.repository, actor=actor, may_read_folder=False)
+    again = scan_run_request(
+        repository=scan_run.repository, commit=scan_run.commit, branch=scan_run.branch, actor=actor
+    )
+    row_wake(row=again)
+    return again
 
 
 def row_wake(*, row: LeasedRow) -> None:

@@ -10,6 +10,7 @@ from django.db import OperationalError, connection
 from audit.errors import AuditError
 from audit.models import RowState, ScanRequest, ScanRun
 from audit.scanner.errors import ScanError
+from audit.services.addresses import location_from_here
 from audit.services.repositories import repository_add
 from migrations_tracker.selectors.overview import scan_breakdown
 from migrations_tracker.services.scans import scan_ask
@@ -74,7 +75,7 @@ def ask(*, location: str, revision: str, actor_name: str) -> FirstScan:
     """Add the repository, unless it is known, and ask for its scan, which a commit has once."""
     actor = User.objects.get(username=actor_name)
     try:
-        repository = repository_add(location=location, actor=actor)
+        repository = repository_add(location=location_from_here(location), actor=actor)
         row = scan_ask(repository=repository, revision=revision, actor=actor)
     except (AuditError, ScanError) as error:
         raise SupervisorError(f"`{location}` cannot be scanned. {error}") from error

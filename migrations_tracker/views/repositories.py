@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required, permission_required
 from django.http import HttpResponse
@@ -9,13 +10,16 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from audit.errors import AuditError
-from audit.models import Branch, Repository, ScanRequest, ScanRun
+from audit.models import AskedBy, Branch, Repository, ScanRequest, ScanRun
 from audit.scanner.errors import ScanError
 from audit.services.repositories import repository_add
-from migrations_tracker.forms import RepositoryAddForm, ScanForm
+from migrations_tracker.errors import PlanError
+from migrations_tracker.forms import RepositoryAddForm, RepositorySettingsForm, ScanForm
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.selectors import overview
-from migrations_tracker.services.scans import scan_ask
+from migrations_tracker.selectors.schedules import last_follow, schedule_of
+from migrations_tracker.services.repository_settings import repository_configure
+from migrations_tracker.services.scans import follow_ask, scan_ask
 
 UNPROCESSABLE = 422
 
@@ -79,6 +83,53 @@ def repository_scan(request: SignedInRequest, slug: str) -> HttpResponse:
     return _repository_page(request, repository, form, status=UNPROCESSABLE)
 
 
+@login_required
+@require_POST
+def repository_follow(request: SignedInRequest, slug: str) -> HttpResponse:
+    """Ask for the scans of what is new on the branches that are followed."""
+    repository = get_object_or_404(Repository, slug=slug)
+    return redirect(follow_ask(repository=repository, actor=request.user, asked_by=AskedBy.PERSON))
+
+
+@login_required
+@permission_required("audit.change_repository", raise_exception=True)
+@require_http_methods(["GET", "HEAD", "POST"])
+def repository_settings(request: SignedInRequest, slug: str) -> HttpResponse:
+    """Show and set how a repository is scanned."""
+    repository = get_object_or_404(Repository, slug=slug)
+    now = {
+        "profile": repository.profile,
+        "followed_branches": "\n".join(repository.followed_branches),
+        "schedule": repository.schedule,
+        "credentials": repository.credentials,
+    }
+    form = RepositorySettingsForm(request.POST if request.method == "POST" else None, initial=now)
+    status = 200
+    if request.method == "POST":
+        status = UNPROCESSABLE
+        if form.is_valid() and _configured(repository, form):
+            messages.success(request, "Saved.")
+            return redirect(repository)
+    context = {"repository": repository, "form": form, "zone": settings.TIME_ZONE}
+    return render(request, "repository_settings.html", context, status=status)
+
+
+def _configured(repository: Repository, form: RepositorySettingsForm) -> bool:
+    data = form.cleaned_data
+    try:
+        repository_configure(
+            repository=repository,
+            profile=data["profile"],
+            followed_branches=data["followed_branches"].replace(",", "\n").splitlines(),
+            schedule=data["schedule"],
+            credentials=data["credentials"],
+        )
+    except (AuditError, PlanError) as error:
+        form.add_error(None, str(error))
+        return False
+    return True
+
+
 def _scan_asked(request: SignedInRequest, repository: Repository, revision: str) -> ScanRun | ScanRequest:
     """Ask for a scan without reading a folder, which may be the whole disk, while a browser waits."""
     return scan_ask(repository=repository, revision=revision, actor=request.user, may_read_folder=False)
@@ -97,5 +148,7 @@ def _repository_page(
         "statuses": overview.status_counts(repository=repository),
         "breakdown": overview.branch_breakdown(branch=branch) if branch else None,
         "scans": overview.recent_scans(repository=repository, count=30),
+        "schedule": schedule_of(repository=repository),
+        "last_follow": last_follow(repository=repository),
     }
     return render(request, "repository_detail.html", context, status=status)

@@ -10,10 +10,14 @@ from django.views.decorators.http import require_GET, require_POST
 from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefresh
 
+from audit.errors import AuditError
 from audit.models import RowState, ScanRequest, ScanRun
+from audit.scanner.errors import ScanError
+from audit.services.scan_requests import scan_request_cancel
 from audit.services.scan_runs import scan_run_cancel
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.selectors import overview
+from migrations_tracker.services.scans import scan_retry
 
 
 @login_required
@@ -22,7 +26,8 @@ from migrations_tracker.selectors import overview
 def scan_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """Show a scan: its progress while it runs, and what it found and looked at once it is over."""
     scan_run = get_object_or_404(
-        ScanRun.objects.select_related("repository", "commit", "branch", "requested_by"), pk=pk
+        ScanRun.objects.select_related("repository", "commit", "branch", "requested_by", "cancelled_by"),
+        pk=pk,
     )
     context: dict[str, object] = {"scan": scan_run}
     if request.htmx:
@@ -48,9 +53,31 @@ def scan_detail(request: SignedInRequest, pk: int) -> HttpResponse:
 def scan_cancel(request: SignedInRequest, pk: int) -> HttpResponse:
     """Cancel a scan that waits or runs."""
     scan_run = get_object_or_404(ScanRun, pk=pk)
-    if not scan_run_cancel(scan_run=scan_run):
+    if not scan_run_cancel(scan_run=scan_run, actor=request.user):
         messages.info(request, "The scan was over already.")
     return redirect(scan_run)
+
+
+@login_required
+@require_POST
+def scan_again(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Ask again for a scan that failed or was cancelled."""
+    scan_run = get_object_or_404(ScanRun.objects.select_related("repository", "commit", "branch"), pk=pk)
+    try:
+        return redirect(scan_retry(scan_run=scan_run, actor=request.user))
+    except (AuditError, ScanError) as error:
+        messages.error(request, str(error))
+        return redirect(scan_run)
+
+
+@login_required
+@require_POST
+def request_cancel(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Cancel a request that waits or is fetched."""
+    scan_request = get_object_or_404(ScanRequest, pk=pk)
+    if not scan_request_cancel(scan_request=scan_request, actor=request.user):
+        messages.info(request, "The request was met already.")
+    return redirect(scan_request)
 
 
 @login_required
@@ -59,7 +86,7 @@ def scan_cancel(request: SignedInRequest, pk: int) -> HttpResponse:
 def scan_request_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """Show a request whose commit is still to be found; go on to its scan as soon as there is one."""
     scan_request = get_object_or_404(
-        ScanRequest.objects.select_related("repository", "scan_run", "requested_by"), pk=pk
+        ScanRequest.objects.select_related("repository", "scan_run", "requested_by", "cancelled_by"), pk=pk
     )
     target = scan_request.scan_run
     if request.htmx:

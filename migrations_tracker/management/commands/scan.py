@@ -12,6 +12,7 @@ from django.db import OperationalError, connection
 from audit.errors import AuditError
 from audit.models import RowState, ScanRequest, ScanRun
 from audit.scanner.errors import ScanError
+from audit.services.addresses import location_from_here
 from audit.services.repositories import repository_add
 from migrations_tracker.services.scans import scan_ask
 
@@ -34,7 +35,8 @@ class Command(BaseCommand):
         """Ask, wait and say what came of it; the exit status is 1 when the scan failed."""
         deadline = monotonic() + options["timeout"]
         try:
-            repository = repository_add(location=options["location"], name=options["name"], actor=None)
+            location = location_from_here(options["location"])
+            repository = repository_add(location=location, name=options["name"], actor=None)
             asked = scan_ask(repository=repository, revision=options["rev"], actor=None)
         except (AuditError, ScanError) as error:
             raise CommandError(str(error)) from error

@@ -12,8 +12,9 @@ from pytest_django import Settings
 
 from audit.errors import RepositoryNotUsableError, RevisionUnknownError
 from audit.models import Repository
-from audit.services import git_repository
-from audit.services.repositories import location_read, repository_add
+from audit.services import git_repository, git_transfer
+from audit.services.addresses import location_read
+from audit.services.repositories import repository_add
 from tests.git import commit_files
 
 GIT_URLS = [
@@ -119,7 +120,7 @@ def test_an_origin_is_cloned_once_and_fetched_after_that(tmp_path: Path, setting
     repository = repository_add(location=tree.as_uri(), actor=None)
     for body in ("fn g() {}\n", "fn h() {}\n"):
         newest = commit_files(tree, {"src/lib.rs": body})
-        git_repository.repository_fetch(repository=repository)
+        git_transfer.repository_fetch(repository=repository)
         git_dir = git_repository.git_dir_of(repository)
         assert git_repository.commit_resolve(git_dir=git_dir, revision="").object_id == newest
     assert {path.name for path in (tmp_path / "clones").iterdir()} == {
@@ -133,7 +134,7 @@ def test_an_unreachable_origin_is_named_and_leaves_nothing(tmp_path: Path, setti
     settings.REPOSITORIES_DIR = tmp_path / "clones"
     repository = repository_add(location=(tmp_path / "gone.git").as_uri(), actor=None)
     with pytest.raises(RepositoryNotUsableError, match=r"gone\.git.*Check the address"):
-        git_repository.repository_fetch(repository=repository)
+        git_transfer.repository_fetch(repository=repository)
     assert [path.name for path in (tmp_path / "clones").iterdir()] == [f"{repository.pk}.lock"]
 
 
@@ -147,7 +148,7 @@ def test_a_clone_that_an_earlier_database_left_is_not_taken_for_this_one(
     repository = repository_add(location=(tmp_path / "new").as_uri(), actor=None)
     git_dir = git_repository.git_dir_of(repository)
     subprocess.run(["git", "clone", "--quiet", "--bare", str(tmp_path / "old"), str(git_dir)], check=True)
-    git_repository.repository_fetch(repository=repository)
+    git_transfer.repository_fetch(repository=repository)
     assert git_repository.commit_resolve(git_dir=git_dir, revision="").object_id == newest
 
 
@@ -159,7 +160,7 @@ def test_a_clone_that_a_killed_worker_left_half_made_is_made_again(
     commit_files(tmp_path / "tree", {"src/lib.rs": "fn f() {}\n"})
     repository = repository_add(location=(tmp_path / "tree").as_uri(), actor=None)
     (tmp_path / "clones" / f"{repository.pk}.new" / "objects").mkdir(parents=True)
-    git_repository.repository_fetch(repository=repository)
+    git_transfer.repository_fetch(repository=repository)
     assert not (tmp_path / "clones" / f"{repository.pk}.new").exists()
 
 
@@ -169,7 +170,7 @@ def test_a_folder_for_clones_that_cannot_be_written_is_named(tmp_path: Path, set
     settings.REPOSITORIES_DIR = tmp_path / "file" / "clones"
     repository = repository_add(location="file:///srv/torch.git", actor=None)
     with pytest.raises(RepositoryNotUsableError, match=r"file/clones.*can't be written.*REPOSITORIES_DIR"):
-        git_repository.repository_fetch(repository=repository)
+        git_transfer.repository_fetch(repository=repository)
 
 
 def test_a_repository_cannot_name_a_program_that_is_run(tmp_path: Path) -> None:

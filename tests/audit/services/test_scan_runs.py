@@ -25,7 +25,7 @@ from audit.services.capabilities import NO_LAYOUT, Capabilities
 from audit.services.leases import lease_claim, lease_finish, lease_give_up_lost, lease_wake
 from audit.services.repositories import repository_add
 from migrations_tracker.services.follow_up import scan_run_follow_up
-from tests.factories import make_report, make_repository, make_result, make_scan_run
+from tests.factories import make_report, make_repository, make_result, make_scan_run, make_user
 from tests.git import commit_files
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -284,25 +284,24 @@ def test_a_row_is_not_sent_again_at_once() -> None:
 
 
 def test_a_cancelled_scan_stores_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    scan_run = make_scan_run(make_repository())
+    scan_run, ada = make_scan_run(make_repository()), make_user()
 
     def cancel() -> ScanReport:
-        assert scan_runs.scan_run_cancel(scan_run=scan_run)
+        assert scan_runs.scan_run_cancel(scan_run=scan_run, actor=ada)
         return make_report([make_result()])
 
     answer_with(monkeypatch, cancel)
     assert not execute(scan_run)
     scan_run.refresh_from_db()
-    assert scan_run.state == "cancelled"
+    assert (scan_run.state, scan_run.cancelled_by) == ("cancelled", ada)
     assert not FallbackSite.objects.exists()
-    assert not scan_runs.scan_run_cancel(scan_run=scan_run)
+    assert not scan_runs.scan_run_cancel(scan_run=scan_run, actor=ada)
 
 
 def test_a_request_for_an_origin_is_fetched_and_becomes_a_scan(tree: Path) -> None:
     repository = repository_add(location=tree.as_uri(), actor=None)
     request = scan_requests.scan_request_create(repository=repository, revision="", actor=None)
-    scan_run = scan_requests.scan_request_execute(pk=request.pk)
-    assert scan_run is not None
+    (scan_run,) = scan_requests.scan_request_execute(pk=request.pk)
     request.refresh_from_db()
     assert (request.state, request.scan_run) == ("succeeded", scan_run)
     assert execute(scan_run)
@@ -312,7 +311,7 @@ def test_a_request_for_an_origin_is_fetched_and_becomes_a_scan(tree: Path) -> No
 def test_a_request_that_cannot_be_met_says_why(tree: Path) -> None:
     repository = repository_add(location=tree.as_uri(), actor=None)
     request = scan_requests.scan_request_create(repository=repository, revision="nowhere", actor=None)
-    assert scan_requests.scan_request_execute(pk=request.pk) is None
+    assert scan_requests.scan_request_execute(pk=request.pk) == []
     request.refresh_from_db()
     assert request.state == "failed"
     assert "no revision `nowhere`" in request.failure_reason

@@ -30,12 +30,15 @@ from tests.factories import (
 PUBLIC = {"login", "logout", "health"}
 POST_ONLY = {
     "repository-scan",
-    "scan-cancel",
-    "site-transition",
-    "site-comment",
     "gap-transition",
     "gap-assign",
     "report-ask",
+    "repository-follow",
+    "scan-cancel",
+    "scan-again",
+    "scan-request-cancel",
+    "site-transition",
+    "site-comment",
 }
 MAX_QUERIES = 12
 KEYS = {
@@ -56,11 +59,17 @@ def addresses(site: FallbackSite, repository: Repository) -> dict[str, str]:
     )
     gap = CapabilityGap.objects.get().pk
     request = repository.scan_requests.create(revision="main")
-    numbers = {"scan-detail": scan, "scan-cancel": scan, "scan-request-detail": request.pk}
-    numbers |= dict.fromkeys(("gap-detail", "gap-transition", "gap-assign"), gap)
     report = report_create(branch=repository.branches.get(), since=None, actor=None)
     assert report_execute(pk=report.pk)
-    numbers |= dict.fromkeys(("report-detail", "report-file"), report.pk)
+    numbers = {
+        "scan-detail": scan,
+        "scan-cancel": scan,
+        "scan-again": scan,
+        "scan-request-detail": request.pk,
+        "scan-request-cancel": request.pk,
+        **dict.fromkeys(("gap-detail", "gap-transition", "gap-assign"), gap),
+        **dict.fromkeys(("report-detail", "report-file"), report.pk),
+    }
     found = {}
     for pattern in get_resolver().url_patterns:
         if not isinstance(pattern, URLPattern) or pattern.name in PUBLIC:
@@ -184,6 +193,7 @@ def test_no_page_takes_more_queries_when_there_is_more_to_show(
         reverse("parity-changes"),
         reverse("gap-list") + "?seen=any&device=cuda&state=fallback&status=accepted&q=op",
         gap.get_absolute_url(),
+        reverse("repository-settings", args=[busy_repository.slug]),
     ):
         with django_assert_max_num_queries(MAX_QUERIES):
             assert root_client.get(address).status_code == 200, address

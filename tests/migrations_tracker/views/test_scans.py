@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
@@ -9,7 +11,10 @@ from django.urls import reverse
 from audit.models import FallbackSite, Repository, RowState, ScanRun
 from audit.scanner.report import FileStatus, ManifestEntry, RuleRun, RuleStatus
 from audit.services.leases import lease_claim
+from audit.services.repositories import repository_add
+from migrations_tracker.services.scans import scan_ask
 from tests.factories import ingest, make_report, make_result, make_scan_run
+from tests.git import commit_files
 
 HTMX = {"HX-Request": "true"}
 
@@ -69,7 +74,7 @@ def test_a_failed_scan_says_why(ada_client: Client, repository: Repository) -> N
 def test_a_waiting_scan_can_be_cancelled_once(ada_client: Client, repository: Repository) -> None:
     scan_run = make_scan_run(repository)
     address = reverse("scan-cancel", args=[scan_run.pk])
-    assert b"The scan was cancelled" in ada_client.post(address, follow=True).content
+    assert b"The scan was cancelled by ada" in ada_client.post(address, follow=True).content
     assert b"was over already" in ada_client.post(address, follow=True).content
 
 
@@ -95,3 +100,14 @@ def test_an_overtaken_scan_points_to_the_newest_and_links_no_counts(
     text = ada_client.get(first.get_absolute_url()).content.decode()
     assert f'href="{second.get_absolute_url()}">scan #{second.pk}</a>' in text
     assert "rule=FT001" not in text
+
+
+def test_a_failed_scan_is_tried_again_from_its_page(ada_client: Client, tmp_path: Path) -> None:
+    commit_files(tmp_path / "tree", {"src/lib.rs": "fn f() {}\n"})
+    scan_run = scan_ask(repository=repository_add(location=str(tmp_path / "tree"), actor=None), actor=None)
+    ScanRun.objects.update(state=RowState.FAILED, failure_reason="x", finished_at=Now(), attempts=3)
+    assert b"Try again" in ada_client.get(scan_run.get_absolute_url()).content
+    response = ada_client.post(reverse("scan-again", args=[scan_run.pk]))
+    assert response["Location"] == scan_run.get_absolute_url()
+    again = ScanRun.objects.get()
+    assert (again.state, again.attempts, str(again.requested_by)) == ("pending", 0, "ada")
