@@ -5,8 +5,10 @@ from __future__ import annotations
 from django import forms
 
 from audit.models import Branch, ScanRun
+from audit.parity.catalogue import Direction
 from audit.scanner.profile import profile_names
 from audit.services.credentials import VARIABLE_PREFIX
+from audit.services.matches import RULED_VERDICTS
 
 
 class RepositoryAddForm(forms.Form):
@@ -113,3 +115,13 @@ class ReportForm(forms.Form):
 
     branch = forms.ModelChoiceField(Branch.objects.select_related("last_scan", "repository"))
     since = forms.ModelChoiceField(ScanRun.objects.all(), required=False)
+
+
+class RulingForm(forms.Form):
+    """What an operation is in PyTorch, and why somebody says so."""
+
+    verdict = forms.ChoiceField(choices=[(verdict.value, verdict.value) for verdict in RULED_VERDICTS])
+    counterpart = forms.CharField(max_length=200, required=False)
+    direction = forms.ChoiceField(choices=[(direction.value, direction.value) for direction in Direction])
+    dtype = forms.CharField(max_length=20, required=False)
+    reason = forms.CharField(required=False, max_length=10_000, widget=forms.Textarea(attrs={"rows": 3}))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from celery import shared_task
 
 from audit.models import AskedBy, Repository
-from audit.services import scan_requests, scan_runs
-from migrations_tracker.services import migration_reports, scans
+from audit.services import rederiving, scan_requests, scan_runs
+from migrations_tracker.services import matches, migration_reports, scans
 from migrations_tracker.services import verification_follow_up as verified
-from migrations_tracker.services.follow_up import scan_run_follow_up
+from migrations_tracker.services.follow_up import gaps_follow_up, scan_run_follow_up
 from migrations_tracker.services.repository_settings import FOLLOW_TASK
 from workers.services import jobs, reports
 
@@ -44,6 +44,13 @@ def report_execute(pk: int) -> None:
 def rows_wake_lost() -> None:
     """Send again what waits or lost its worker."""
     scans.rows_wake_lost()
+    matches.readings_wake_lost()
+
+
+@shared_task(name=matches.CAPABILITIES_TASK)
+def scan_capabilities_rederive(pk: int) -> None:
+    """Derive the capabilities of a scan again, after a match was corrected."""
+    rederiving.capabilities_rederive(scan_run_id=pk, after=gaps_follow_up)
 
 
 @shared_task(name=verified.DISPATCH_TASK)

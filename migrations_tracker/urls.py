@@ -10,6 +10,7 @@ from migrations_tracker.api import capabilities as capabilities_api
 from migrations_tracker.views import (
     capabilities,
     gaps,
+    matches,
     parity,
     policy,
     reports,
@@ -51,6 +52,10 @@ urlpatterns = [
     path("gaps/<int:pk>/", gaps.gap_detail, name="gap-detail"),
     path("gaps/<int:pk>/transition/", gaps.gap_transition, name="gap-transition"),
     path("gaps/<int:pk>/assign/", gaps.gap_assign, name="gap-assign"),
+    path("matches/", matches.match_index, name="match-list"),
+    path("matches/<int:pk>/", matches.match_detail, name="match-detail"),
+    path("matches/<int:pk>/ruling/", matches.match_ruling, name="match-ruling"),
+    path("matches/<int:pk>/ruling/end/", matches.match_ruling_end, name="match-ruling-end"),
     path("parity/", parity.parity_changes, name="parity-changes"),
     path("api/capabilities", capabilities_api.capabilities, name="api-capabilities"),
     path("reports/", reports.report_index, name="report-list"),

@@ -10,10 +10,12 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from audit.models import Branch, Commit, Repository, RepositoryKind, RowState, ScanRun
+from audit.models import Branch, Commit, OperationMatch, Repository, RepositoryKind, RowState, ScanRun
 from audit.parity.capability import Case, Cell, Effect, Implementation, Layer, Place, State
-from audit.parity.catalogue import Direction
+from audit.parity.catalogue import Direction, newest
 from audit.parity.counterparts import Support, SupportState
+from audit.parity.matching import Matcher
+from audit.parity.operations import Operation, OperationKind
 from audit.scanner.report import (
     CrateInfo,
     EvidenceStep,
@@ -31,6 +33,7 @@ from audit.services.capabilities import Capabilities, capabilities_store
 from audit.services.gaps import capability_gaps_follow
 from audit.services.ingest import IngestSummary, scan_report_ingest
 from audit.services.leases import lease_claim
+from audit.services.matches import matches_store
 from migrations_tracker.services.follow_up import gaps_follow_up, scan_run_follow_up
 
 PASSWORD = "correct horse battery staple"
@@ -160,6 +163,13 @@ def make_capability(operator: str = "aten::exp", *, state: State = State.KERNEL,
     support = fields.pop("support", Support(SupportState.KERNEL, f"{operator} has a CUDA kernel"))
     assert not fields
     return Cell(case, state, proof, (proof,), support)
+
+
+def make_match(scan_run: ScanRun, name: str = "gpu_exp") -> OperationMatch:
+    """Store an operation of a GPU crate and its match, as a scan of the default branch does."""
+    operation = Operation(name, OperationKind.KERNEL, "minitorch_gpu::ops", "minitorch-gpu", "src/ops.rs", 7)
+    matches_store(scan_run=scan_run, matches=[Matcher(newest()).match(operation)])
+    return OperationMatch.objects.get(symbol=operation.symbol, repository=scan_run.repository)
 
 
 def store_capabilities(

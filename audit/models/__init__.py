@@ -5,6 +5,7 @@ from __future__ import annotations
 from audit.models.gap import CapabilityGap, CapabilityGapChange, GapChangeKind
 from audit.models.history import BranchScan, SiteEvent, SiteEventKind, SiteTally
 from audit.models.lease import LeasedRow, RowState
+from audit.models.match import MatchRuling, OperationMatch
 from audit.models.parity import (
     Capability,
     CapabilityReading,
@@ -31,6 +32,8 @@ __all__ = [
     "GapChangeKind",
     "LeasedRow",
     "Lineage",
+    "MatchRuling",
+    "OperationMatch",
     "ParityChange",
     "ParityDump",
     "ParityOperator",

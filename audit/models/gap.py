@@ -28,7 +28,7 @@ class CapabilityGap(CapabilityCase):
 
     `state` and `path` are the code as the gap was last seen. A gap closes when a scan sees that the case is
     computed on the device, or that nothing serves it any more; `closed_scan` is that scan, and `outcome`
-    what stands there now. It is empty where the case stayed as it was and PyTorch's answer is another.
+    what stands there now. It is empty where the code is as it was, and PyTorch's answer or a match changed.
     """
 
     repository = models.ForeignKey(Repository, on_delete=models.CASCADE, related_name="capability_gaps")

@@ -99,13 +99,17 @@ class ParityOperator(models.Model):
 
 
 class CapabilityReading(models.Model):
-    """That the capabilities of a scan were derived, held to which PyTorch, or why they were not."""
+    """That the capabilities of a scan were derived, held to which PyTorch, or why they were not.
+
+    `asked_again_at` says since when they wait to be derived anew, because somebody corrected a match.
+    """
 
     scan_run = models.OneToOneField(ScanRun, on_delete=models.CASCADE, related_name="capability_reading")
     torch_version = models.CharField(max_length=60)
     cell_count = models.PositiveIntegerField(default=0)
     gap_count = models.PositiveIntegerField(default=0)
     failure_reason = models.TextField(blank=True)
+    asked_again_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = (

@@ -51,6 +51,17 @@ def _split(counterpart: str) -> tuple[str, str]:
     return namespace, name
 
 
+def is_known(catalogue: Catalogue, counterpart: str) -> bool:
+    """Say whether PyTorch has something of this name."""
+    if counterpart.startswith("aten::"):
+        return counterpart.removeprefix("aten::") in catalogue.by_base
+    namespace, name = _split(counterpart)
+    distribution = catalogue.distribution(namespace) if namespace else None
+    return name in catalogue.namespaces.get(namespace, {}) or (
+        distribution is not None and any(name in methods for methods in distribution.methods.values())
+    )
+
+
 def infos(catalogue: Catalogue, counterpart: str) -> tuple[OpInfo, ...]:
     """Return the OpInfos of a counterpart, its unnamed variant first.
 

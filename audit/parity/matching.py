@@ -57,6 +57,19 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
+class Ruling:
+    """A person's word on what the operation of a kind and a symbol is; it outranks every rule."""
+
+    kind: str
+    symbol: str
+    verdict: Verdict
+    counterpart: str = ""
+    direction: Direction = Direction.FORWARD
+    dtype: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Name:
     """A name in normal form: its `stems` from least to most taken off."""
 
@@ -281,6 +294,24 @@ class Matcher:
             if squeeze(word) in names:
                 return joint + names[squeeze(word)], "normal-form"
         return None
+
+
+def ruled(match: Match, rulings: Mapping[tuple[str, str], Ruling], catalogue: Catalogue) -> Match:
+    """Return a match as a person ruled it, or as it is."""
+    ruling = rulings.get((match.operation.kind, match.operation.symbol))
+    if ruling is None:
+        return match
+    return Match(
+        operation=match.operation,
+        verdict=ruling.verdict,
+        counterpart=ruling.counterpart,
+        operators=operator_names(catalogue, ruling.counterpart) if ruling.counterpart else (),
+        direction=ruling.direction,
+        dtype=ruling.dtype,
+        rule="person",
+        confidence=1.0,
+        note=ruling.reason,
+    )
 
 
 def matches(operations: Iterable[Operation], catalogue: Catalogue) -> tuple[Match, ...]:

@@ -13,7 +13,7 @@ from audit.parity.capability import Case, Cell, Effect, Implementation, Layer, P
 from audit.parity.catalogue import Catalogue, Direction
 from audit.parity.counterparts import Support, infos, support
 from audit.parity.declarations import declarations
-from audit.parity.matching import Match, Matcher, Verdict
+from audit.parity.matching import Match, Matcher, Ruling, Verdict, ruled
 from audit.parity.operations import FERROTORCH, Layout, Operation, OperationKind, operations
 from audit.scanner.extract.facts import Call, CallKind, RegionKind
 from audit.scanner.link.summaries import Summaries
@@ -66,7 +66,8 @@ def operator_of(match: Match, catalogue: Catalogue) -> str:
 class Matrix:
     """Reads a workspace's capabilities.
 
-    `broken_ptx` maps the symbols of functions to the constants they launch that the assembler rejects.
+    `broken_ptx` maps the symbols of functions to the constants they launch that the assembler rejects;
+    `rulings` are people's words on what operations are, by kind and symbol.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Matrix:
         catalogue: Catalogue,
         layout: Layout = FERROTORCH,
         broken_ptx: Mapping[str, str] | None = None,
+        rulings: Mapping[tuple[str, str], Ruling] | None = None,
     ) -> None:
         self.summaries = summaries
         self.catalogue = catalogue
@@ -82,6 +84,7 @@ class Matrix:
         self.workspace = summaries.workspace
         self.profile = summaries.profile
         self._broken = broken_ptx or {}
+        self._rulings = rulings or {}
         self._callees: dict[int, tuple[Fn, ...]] = {}
 
     @cached_property
@@ -92,7 +95,12 @@ class Matrix:
 
     @cached_property
     def matches(self) -> tuple[Match, ...]:
-        """Every operation of the workspace with its match."""
+        """Every operation of the workspace with its match, as people ruled it where they did."""
+        return tuple(ruled(match, self._rulings, self.catalogue) for match in self.machine_matches)
+
+    @cached_property
+    def machine_matches(self) -> tuple[Match, ...]:
+        """Every operation of the workspace with its match by rule."""
         matcher = Matcher(self.catalogue)
         return tuple(matcher.match(row) for row in operations(declarations(self.workspace), self.layout))
 

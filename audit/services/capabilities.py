@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -11,6 +11,7 @@ from audit.models import Capability, CapabilityReading, ScanRun
 from audit.parity.capability import Cell, Implementation
 from audit.parity.catalogue import newest
 from audit.parity.families import Family, family_of
+from audit.parity.matching import Match, Ruling
 from audit.parity.matrix import Matrix
 from audit.parity.operations import layout_of
 from audit.scanner.link.summaries import Summaries
@@ -25,22 +26,29 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """The cells of a commit and the PyTorch they were held to, or why there are none."""
+    """The cells of a commit and the PyTorch they were held to, or why there are none.
+
+    `matches` are the operations with their matches by rule, whatever people ruled.
+    """
 
     torch_version: str
     cells: tuple[Cell, ...] = ()
+    matches: tuple[Match, ...] = ()
     failure_reason: str = ""
 
 
-def capabilities_derive(*, summaries: Summaries, kernels: Kernels) -> Capabilities:
+def capabilities_derive(
+    *, summaries: Summaries, kernels: Kernels, rulings: Iterable[Ruling] = ()
+) -> Capabilities:
     """Derive the capabilities of a linked workspace. What goes wrong is said in the answer, never raised."""
     version = newest().version
     layout = layout_of(package.name for package in summaries.workspace.packages)
     if layout is None:
         return Capabilities(version, failure_reason=NO_LAYOUT)
     try:
-        matrix = Matrix(summaries, newest(), layout, _broken_ptx(summaries, kernels))
-        return Capabilities(version, matrix.cells())
+        ruled = {(ruling.kind, ruling.symbol): ruling for ruling in rulings}
+        matrix = Matrix(summaries, newest(), layout, _broken_ptx(summaries, kernels), ruled)
+        return Capabilities(version, matrix.cells(), matrix.machine_matches)
     except Exception as error:
         # The scan's own results stand without the matrix.
         _log.exception("The capability matrix was not derived")

@@ -28,11 +28,12 @@ class GapChanges:
 
 
 def capability_gaps_follow(
-    *, scan_run: ScanRun, report: ScanReport, capabilities: Capabilities
+    *, scan_run: ScanRun, report: ScanReport, capabilities: Capabilities, is_same_code: bool = False
 ) -> GapChanges:
     """Open, reopen and close gaps by what a scan of the default branch saw, and keep each change.
 
     A matrix that was not derived closes nothing, and neither does code that the scan could not read.
+    `is_same_code` says that the code is as it was and only the matches changed: nothing was removed then.
     """
     if capabilities.failure_reason:
         return GapChanges()
@@ -48,7 +49,7 @@ def capability_gaps_follow(
             still.append(gap.pk)
             changes += _seen_again(gap, cell, scan_run)
         elif gap.is_open and (key in seen or coverage.could_read(path=gap.path)):
-            changes.append(_closed(gap, seen.get(key), scan_run))
+            changes.append(_closed(gap, seen.get(key), scan_run, is_same_code))
     CapabilityGap.objects.filter(pk__in=still).update(last_seen_scan=scan_run)
     CapabilityGap.objects.bulk_update(
         [change.gap for change in changes],
@@ -76,8 +77,12 @@ def _seen_again(gap: CapabilityGap, cell: Cell, scan_run: ScanRun) -> Iterator[C
     yield _change(gap, scan_run, kind, before)
 
 
-def _closed(gap: CapabilityGap, cell: Cell | None, scan_run: ScanRun) -> CapabilityGapChange:
+def _closed(
+    gap: CapabilityGap, cell: Cell | None, scan_run: ScanRun, is_same_code: bool
+) -> CapabilityGapChange:
     outcome = Outcome.REMOVED if cell is None else _OUTCOMES.get(cell.state)
+    if is_same_code:
+        outcome = None
     gap.is_open, gap.closed_scan = False, scan_run
     gap.outcome = outcome.value if outcome is not None else ""
     change = _change(gap, scan_run, GapChangeKind.CLOSED, gap.state)

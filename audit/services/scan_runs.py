@@ -19,6 +19,7 @@ from audit.services.capabilities import capabilities_store
 from audit.services.gaps import capability_gaps_follow
 from audit.services.ingest import IngestSummary, scan_report_ingest
 from audit.services.leases import LEASE, Heartbeat, lease_cancel, lease_claim, lease_finish, lease_kept
+from audit.services.matches import matches_store
 
 AfterIngest = Callable[[IngestSummary], None]
 
@@ -68,6 +69,8 @@ def _store(
         capabilities_store(scan_run=scan_run, report=report, capabilities=capabilities)
         branch = summary.branch
         if branch is not None and branch.name == scan_run.repository.default_branch:
+            if not capabilities.failure_reason:
+                matches_store(scan_run=scan_run, matches=capabilities.matches)
             gaps = capability_gaps_follow(scan_run=scan_run, report=report, capabilities=capabilities)
             summary = dataclasses.replace(summary, gaps=gaps)
         after_ingest(summary)

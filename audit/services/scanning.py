@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from django.conf import settings
 from audit.errors import AuditError
 from audit.models import Commit, Repository, ScanRun
 from audit.rules import RULES
+from audit.rules.base import Rule
 from audit.scanner.cache import DirectoryCache
 from audit.scanner.errors import ScanError
 from audit.scanner.judge import Judgement
@@ -19,11 +20,12 @@ from audit.scanner.pipeline import scan, scanner_version
 from audit.scanner.profile import Profile, load_profile
 from audit.scanner.profile_choice import ChosenProfile, profile_for
 from audit.scanner.ptx.assembler import Assembler, find_assembler
-from audit.scanner.report import Progress, ScanReport
+from audit.scanner.report import EarlierResult, Progress, ScanReport
 from audit.scanner.source.base import Content, Source
 from audit.scanner.source.opening import open_source
 from audit.services.capabilities import Capabilities, capabilities_derive
 from audit.services.git_repository import git_dir_of
+from audit.services.matches import rulings_in_force
 from audit.services.site_states import states_asked
 
 SNAPSHOT = "snapshot:"
@@ -59,21 +61,43 @@ def commit_scan(*, scan_run: ScanRun, progress: Callable[[Progress], None]) -> S
     """Scan the commit of a scan's row, and ask what became of the sites that are open on its branch."""
     source = _source(scan_run.repository, scan_run.commit)
     chosen = _chosen(scan_run.repository, source)
+    earlier = states_asked(branch=scan_run.branch) if scan_run.branch else ()
+    return _scanned(scan_run, source, chosen, RULES, progress, earlier)
+
+
+def commit_derive(*, scan_run: ScanRun) -> Scanned:
+    """Derive the capabilities of a scan's commit again, without judging it."""
+    source = _source(scan_run.repository, scan_run.commit)
+    chosen = _chosen(scan_run.repository, source)
+    return _scanned(scan_run, source, chosen, (), lambda _: None, ())
+
+
+def _scanned(
+    scan_run: ScanRun,
+    source: Source,
+    chosen: ChosenProfile,
+    rules: Sequence[Rule],
+    progress: Callable[[Progress], None],
+    earlier: Sequence[EarlierResult],
+) -> Scanned:
+    rulings = rulings_in_force(repository=scan_run.repository)
     derived: list[Capabilities] = []
 
     def observe(judgement: Judgement) -> None:
-        derived.append(capabilities_derive(summaries=judgement.summaries, kernels=judgement.kernels))
+        derived.append(
+            capabilities_derive(summaries=judgement.summaries, kernels=judgement.kernels, rulings=rulings)
+        )
 
     report = scan(
         source,
         profile=chosen.profile,
-        rules=RULES,
+        rules=rules,
         jobs=settings.SCAN_JOBS,
         cache=DirectoryCache(Path(settings.SCAN_CACHE_DIR)),
         assembler=_assembler(),
         progress=progress,
         observe=observe,
-        earlier=states_asked(branch=scan_run.branch) if scan_run.branch else (),
+        earlier=earlier,
     )
     return Scanned(replace(report, profile_reason=chosen.reason), derived[0])
 

@@ -19,6 +19,7 @@ from migrations_tracker.services.site_migrations import site_migration_transitio
 from tests.factories import (
     ingest,
     make_capability,
+    make_match,
     make_report,
     make_repository,
     make_result,
@@ -39,6 +40,8 @@ POST_ONLY = {
     "scan-request-cancel",
     "site-transition",
     "site-comment",
+    "match-ruling",
+    "match-ruling-end",
 }
 MAX_QUERIES = 12
 KEYS = {
@@ -58,6 +61,7 @@ def addresses(site: FallbackSite, repository: Repository) -> dict[str, str]:
         site.first_seen_scan, [make_capability(), make_capability(dtype="float64", state=State.FALLBACK)]
     )
     gap = CapabilityGap.objects.get().pk
+    match = make_match(site.first_seen_scan)
     request = repository.scan_requests.create(revision="main")
     report = report_create(branch=repository.branches.get(), since=None, actor=None)
     assert report_execute(pk=report.pk)
@@ -67,6 +71,7 @@ def addresses(site: FallbackSite, repository: Repository) -> dict[str, str]:
         "scan-again": scan,
         "scan-request-detail": request.pk,
         "scan-request-cancel": request.pk,
+        **dict.fromkeys(("match-detail", "match-ruling", "match-ruling-end"), match.pk),
         **dict.fromkeys(("gap-detail", "gap-transition", "gap-assign"), gap),
         **dict.fromkeys(("report-detail", "report-file"), report.pk),
     }
@@ -133,6 +138,7 @@ def test_an_address_with_nothing_behind_it_is_not_found(root_client: Client, rep
         "/capabilities.exe",
         "/operators/minitorch/aten::nothing/",
         "/gaps/999/",
+        "/matches/999/",
         "/repositories/nowhere/",
         "/nowhere/",
     ):
@@ -191,6 +197,9 @@ def test_no_page_takes_more_queries_when_there_is_more_to_show(
         reverse("repository-add"),
         reverse("gap-list"),
         reverse("parity-changes"),
+        reverse("match-list"),
+        reverse("match-list") + "?verdict=",
+        make_match(scans.latest("id")).get_absolute_url(),
         reverse("gap-list") + "?seen=any&device=cuda&state=fallback&status=accepted&q=op",
         gap.get_absolute_url(),
         reverse("repository-settings", args=[busy_repository.slug]),
