@@ -85,6 +85,21 @@ class HostReadback(Rule):
             }
             """,
         ),
+        Example(
+            "function whose result is a record of host data",
+            """
+            pub struct ProfileResult {
+                pub steps: usize,
+                pub norms: Vec<f32>,
+            }
+
+            pub fn profile(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<ProfileResult> {
+                let f = get_or_compile(d.context(), NORM_PTX, "norm_kernel")?;
+                d.stream().launch_builder(&f).arg(a).launch(cfg)?;
+                Ok(ProfileResult { steps: 1, norms: gpu_to_cpu(a, d)? })
+            }
+            """,
+        ),
     )
 
     def check(self, judgement: Judgement) -> Iterator[Candidate]:

@@ -10,7 +10,8 @@ from audit.scanner.link.workspace import Workspace
 from audit.scanner.profile import Profile, any_pattern
 
 _ROOT = re.compile(r"^([A-Za-z_][\w]*(?:\s*::\s*(?:<[^>]*>|\w+))*)\s*(.?)", re.DOTALL)
-_WRAPPERS = re.compile(r"\b(?:\w*Result|Option|Arc|Box)\b")
+# A `RunResult` that is given nothing wraps nothing: it is a record.
+_WRAPPERS = re.compile(r"\b(?:\w*Result(?=\s*<)|Result|Option|Arc|Box)\b")
 _CALLABLE = re.compile(r"\b(?:Fn|FnMut|FnOnce|fn)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 _ASSOCIATED = re.compile(r"\bSelf::(\w+)")
 _DEPTH = 5
