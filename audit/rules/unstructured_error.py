@@ -194,7 +194,11 @@ class UnstructuredError(Rule):
 
             pub fn serve(jobs: Jobs) -> FerrotorchResult<JoinHandle> {
                 Builder::new()
-                    .spawn(move || launch_all(jobs))
+                    .spawn(move || {
+                        for job in jobs {
+                            launch(job);
+                        }
+                    })
                     .map_err(|e| FerrotorchError::Internal { message: format!("no thread: {e}") })
             }
             """,
@@ -413,7 +417,10 @@ def _comes_from_the_device(judgement: Judgement, function: Fn, receiver: str, er
 
 def _runs_elsewhere(function: Fn, call: Call, start: int) -> bool:
     """Say whether a call stands in a closure that what failed was only handed: another thread's work."""
-    region = function.facts.regions[call.region]
-    return (
-        region.kind == RegionKind.CLOSURE and start <= region.start and carrier(function, call.region) is None
+    regions = function.facts.regions
+    return any(
+        regions[one].kind == RegionKind.CLOSURE
+        and start <= regions[one].start
+        and carrier(function, one) is None
+        for one in function.ancestors(call.region)
     )
