@@ -37,6 +37,28 @@ class ReferencePunt(Rule):
     message = "accepts device tensors and has a host body only"
     invalid = (
         Example(
+            "host body that one caller calls for any tensor",
+            """
+            pub fn scan(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                if x.is_cuda() {
+                    return launch_scan(x);
+                }
+                scanned(x)
+            }
+
+            pub fn scan_twice(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                scanned(&scanned(x)?)
+            }
+
+            fn scanned(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                let data = x.data_vec()?;  //~ FT005
+                let out = data.iter().map(|v| v + 1.0).collect();
+                Tensor::from_storage(TensorStorage::cpu(out), x.shape().to_vec(), false)
+            }
+            """,
+            path="ferrotorch-nn/src/lib.rs",
+        ),
+        Example(
             "operator that returns one element",
             """
             pub fn det<T: Float>(x: &Tensor<T>) -> FerrotorchResult<T> {
@@ -120,6 +142,24 @@ class ReferencePunt(Rule):
                 require_cpu(x, "det")?;
                 let data = x.data_vec()?;
                 Tensor::from_storage(TensorStorage::cpu(data), vec![1], false)
+            }
+            """,
+            path="ferrotorch-nn/src/lib.rs",
+        ),
+        Example(
+            "host body that its callers call for host tensors",
+            """
+            pub fn scan(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                if x.is_cuda() {
+                    return launch_scan(x);
+                }
+                scanned(x)
+            }
+
+            fn scanned(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                let data = x.data_vec()?;
+                let out = data.iter().map(|v| v + 1.0).collect();
+                Tensor::from_storage(TensorStorage::cpu(out), x.shape().to_vec(), false)
             }
             """,
             path="ferrotorch-nn/src/lib.rs",

@@ -35,6 +35,7 @@ class Pardons:
         self._gates = gates
         self._consents = Consents(graph, gates)
         self._rejections = rejections
+        self._on_host: dict[int, bool] = {}
         self._setup_name = any_pattern(graph.profile.setup.constructor_patterns)
         self._check_name = any_pattern(graph.profile.setup.check_patterns)
         self._export_name = any_pattern(graph.profile.setup.export_patterns)
@@ -55,7 +56,7 @@ class Pardons:
             return "explicit-host-return"
         flow = self._graph.flow(function)
         tests = flow.tests_at(call.start, call.region)
-        if self._graph.place_at(function, call) is Place.HOST:
+        if self._graph.place_at(function, call) is Place.HOST or self._serves_host_branches(function):
             return "host-branch"
         if self._consents.is_given(function, call, tests):
             return "opt-in"
@@ -67,6 +68,20 @@ class Pardons:
                 if reason:
                     return reason
         return "rejected" if self._is_rejected_behind(function, call, behind) else ""
+
+    def _serves_host_branches(self, function: Fn) -> bool:
+        """Say whether all that call a function do so where their data is on the host."""
+        known = self._on_host.get(function.index)
+        if known is None:
+            callers = [
+                (caller, call)
+                for caller, call in self._graph.callers(function)
+                if self._graph.is_examined(caller)
+            ]
+            known = self._on_host[function.index] = bool(callers) and all(
+                self._graph.place_at(caller, call) is Place.HOST for caller, call in callers
+            )
+        return known
 
     def gate_flaw(self, function: Fn, call: Call) -> str:
         """Say why the gate before a read does not hold; empty when none stands there, or when it holds."""
