@@ -169,6 +169,14 @@ class CallGraph:
             for argument in self.resolver.arguments(function, call)
         )
 
+    def uploads(self, function: Fn, call: Call) -> bool:
+        """Say whether a call copies to the device: a transfer that is told the host does not."""
+        if call.name not in self.profile.uploads:
+            return False
+        return call.name not in self.profile.transfer.device_arguments or not self.moves_to_host(
+            function, call
+        )
+
     def is_kernel(self, function: Fn) -> bool:
         """Say whether the body of a function is device code."""
         names = self.profile.launch.kernel_attributes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from audit.scanner.extract.facts import Call, RegionKind
+from audit.scanner.extract.facts import Call, CallKind, RegionKind
 from audit.scanner.link.consents import Consents
 from audit.scanner.link.flow import Place
 from audit.scanner.link.gates import Gates
@@ -24,6 +24,15 @@ def _is_handed_out(function: Fn, call: Call) -> bool:
     region = function.facts.regions[call.region]
     rest = function.text(call.end, region.tail_end)
     return region.tail_start <= call.start and rest.strip("? \n)") == ""
+
+
+def _receivers(function: Fn, call: Call) -> list[str]:
+    """Return the names of the calls that what a call yields is an argument of, at any depth."""
+    return [
+        one.name
+        for one in function.facts.calls
+        if one.kind != CallKind.MACRO and one.arguments_start <= call.start and call.end < one.end
+    ]
 
 
 class Pardons:
@@ -47,7 +56,7 @@ class Pardons:
         if self.is_setup(function):
             return "setup"
         if not self._graph.is_gpu_located(function) and any(
-            map(self._export_name.search, (function.name, *function.module))
+            map(self._export_name.search, (function.name, *function.module, *_receivers(function, call)))
         ):
             return "export"
         if any(map(self._check_name.search, (function.name, *function.module))):
@@ -172,9 +181,8 @@ class Pardons:
 
     def _makes_tensors(self, function: Fn) -> bool:
         """Say whether a function builds tensors or uploads: then it does more than read."""
-        uploads = self._graph.profile.uploads
         return any(
-            call.name in uploads
+            self._graph.uploads(function, call)
             or self._graph.operands.makes_host_storage(function.text(call.start, call.arguments_start + 1))
             for call in function.facts.calls
         )

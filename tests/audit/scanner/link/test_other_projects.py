@@ -226,3 +226,26 @@ def test_host_code_by_name_refuses_device_data_as_it_likes() -> None:
     """
     assert _in(source) == []
     assert _in(source.replace("attend_cpu", "attend")) == ["unstructured-error"]
+
+
+def test_what_goes_into_an_answer_to_the_user_is_the_end_of_the_pipeline() -> None:
+    source = """
+    pub async fn step(x: Tensor, sequences: &[Sequence]) -> Result<Tensor> {
+        if x.rank() == 2 {
+            send_embedding_responses(sequences, x.to_vec2::<f32>()?).await?;
+        }
+        x.affine(2.0, 0.0)
+    }
+    """
+    assert _in(source) == []
+    assert _in(source.replace("send_embedding_responses", "shifted")) != []
+
+
+def test_a_move_to_the_host_before_a_list_is_returned_makes_no_tensor() -> None:
+    source = """
+    pub fn embed(x: &Tensor) -> Result<Vec<Vec<f32>>> {
+        let rows = x.to_device(&Device::Cpu)?.to_vec2::<f32>()?;
+        Ok(rows)
+    }
+    """
+    assert _in(source) == []
