@@ -40,7 +40,11 @@ class Hours:
 
 @dataclass(frozen=True, slots=True)
 class RulePlan:
-    """What a rule asks for by default."""
+    """What a rule asks for by default.
+
+    `outcome_where_computed` is wanted instead where PyTorch computes the operator on the device and the host
+    body that stands here is all that users have until its kernel is written.
+    """
 
     outcome: Outcome | None
     category: FixCategory
@@ -50,6 +54,7 @@ class RulePlan:
     skills: frozenset[str]
     unit: Hours
     item: Hours
+    outcome_where_computed: Outcome | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +124,9 @@ def _rule(entry: Mapping[str, Any]) -> RulePlan:
         skills=frozenset(entry["skills"]),
         unit=Hours(*entry["unit"]),
         item=Hours(*entry["item"]),
+        outcome_where_computed=(
+            Outcome(entry["outcome_where_computed"]) if "outcome_where_computed" in entry else None
+        ),
     )
 
 

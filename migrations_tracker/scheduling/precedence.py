@@ -65,8 +65,13 @@ def build_precedences(
     dependencies: Mapping[str, frozenset[str]],
     added: Iterable[tuple[str, str]] = (),
     cut: Iterable[tuple[str, str]] = (),
+    backends: frozenset[str] = frozenset(),
 ) -> PrecedenceGraph:
-    """Return the edges between units, one per pair with the hardest reason, less those that a person cut."""
+    """Return the edges between units, one per pair with the hardest reason, less those that a person cut.
+
+    `backends` are the crates with kernels: a crate that they stand on dispatches to them, so there the kernel
+    comes first.
+    """
     removed = set(cut)
     by_pair: dict[tuple[str, str], Edge] = {}
     proposed = (
@@ -74,7 +79,7 @@ def build_precedences(
         *_storage(units, dependencies),
         *_kernels_before_tests(units, items),
         *_forward_before_backward(units, items),
-        *_crates(units, items, dependencies),
+        *_crates(units, items, dependencies, backends),
         *(Edge(b, a, PrecedenceReason.PERSON, "a person said so") for b, a in added),
     )
     for edge in proposed:
@@ -153,16 +158,14 @@ def _kernels_before_tests(units: Sequence[WorkUnit], items: Mapping[str, OpenIte
 
 
 def _operators(
-    units: Sequence[WorkUnit], items: Mapping[str, OpenItem], direction: Direction | None
+    units: Sequence[WorkUnit], items: Mapping[str, OpenItem], direction: Direction
 ) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for unit in units:
         if not _writes_device_code(unit):
             continue
         for item in _members(unit, items):
-            is_asked = direction is None or (item.direction is Direction.BACKWARD) is (
-                direction is Direction.BACKWARD
-            )
+            is_asked = (item.direction is Direction.BACKWARD) is (direction is Direction.BACKWARD)
             if item.operator and item.kind is not ItemKind.TEST and is_asked:
                 found.setdefault(item.operator, set()).add(unit.key)
     return found
@@ -179,13 +182,23 @@ def _forward_before_backward(units: Sequence[WorkUnit], items: Mapping[str, Open
 
 
 def _crates(
-    units: Sequence[WorkUnit], items: Mapping[str, OpenItem], dependencies: Mapping[str, frozenset[str]]
+    units: Sequence[WorkUnit],
+    items: Mapping[str, OpenItem],
+    dependencies: Mapping[str, frozenset[str]],
+    backends: frozenset[str],
 ) -> Iterator[Edge]:
-    """The same operator in two crates: the crate that the other stands on comes first."""
+    """The same half of an operator in two crates: first the one that the other stands on, or its kernels."""
     crate_of = {unit.key: unit.crate for unit in units}
-    for operator, keys in sorted(_operators(units, items, None).items()):
-        for before in sorted(keys):
-            for after in sorted(keys):
-                if crate_of[before] in dependencies.get(crate_of[after], frozenset()):
-                    message = f"`{crate_of[after]}` calls `{operator}` of `{crate_of[before]}`"
-                    yield Edge(before, after, PrecedenceReason.CRATE, message)
+    for direction in (Direction.FORWARD, Direction.BACKWARD):
+        for operator, keys in sorted(_operators(units, items, direction).items()):
+            for before in sorted(keys):
+                for after in sorted(keys):
+                    lower, upper = crate_of[before], crate_of[after]
+                    if lower not in dependencies.get(upper, frozenset()):
+                        continue
+                    if upper in backends and lower not in backends:
+                        message = f"`{lower}` dispatches `{operator}` to the kernel of `{upper}`"
+                        yield Edge(after, before, PrecedenceReason.CRATE, message)
+                    else:
+                        message = f"`{upper}` calls `{operator}` of `{lower}`"
+                        yield Edge(before, after, PrecedenceReason.CRATE, message)

@@ -103,14 +103,16 @@ def test_the_same_operator_comes_first_in_the_crate_that_the_other_stands_on() -
 def test_a_cycle_is_shown_with_its_edges_and_ends_when_a_person_cuts_one() -> None:
     items = [
         item("forward", crate=XPU, outcome=Outcome.DEVICE_KERNEL, operator="aten::mm"),
-        item("backward", "autograd-cpu-detour", GPU, operator="aten::mm", direction=Direction.BACKWARD),
+        item("backward", "autograd-cpu-detour", XPU, operator="aten::mm", direction=Direction.BACKWARD),
+        item("below", "autograd-cpu-detour", GPU, operator="aten::mm", direction=Direction.BACKWARD),
     ]
     units = bundle(items).units
     by_id = {i.id: i for i in items}
-    crates = {XPU: frozenset({GPU})}
+    crates = {XPU: frozenset({GPU}), GPU: frozenset({XPU})}
     graph = build_precedences(units, by_id, crates)
     assert len(graph.cycles) == 1
     cycle = graph.cycles[0]
+    # The two halves above are one unit: its forward waits to be used below, its backward for the one below.
     assert {edge.reason for edge in cycle.edges} == {
         PrecedenceReason.FORWARD_BEFORE_BACKWARD,
         PrecedenceReason.CRATE,
@@ -126,3 +128,26 @@ def test_a_person_may_add_an_edge() -> None:
     pair = (unit_of(units, "a"), unit_of(units, "b"))
     graph = build_precedences(units, {i.id: i for i in items}, NO_CRATES, added=[pair])
     assert edge_reasons(graph) == {pair: PrecedenceReason.PERSON}
+
+
+def test_a_kernel_comes_before_the_crate_that_dispatches_to_it() -> None:
+    items = [
+        item("dispatch", crate=CORE, outcome=Outcome.COMPOSITE, operator="aten::mm"),
+        item("kernel", outcome=Outcome.DEVICE_KERNEL, operator="aten::mm"),
+    ]
+    units = bundle(items).units
+    by_id = {i.id: i for i in items}
+    graph = build_precedences(units, by_id, {GPU: frozenset({CORE})}, backends=frozenset({GPU}))
+    assert graph.pairs() == ((unit_of(units, "kernel"), unit_of(units, "dispatch")),)
+
+
+def test_a_forward_and_a_backward_are_not_tied_by_their_crates() -> None:
+    items = [
+        item("forward", crate=CORE, outcome=Outcome.COMPOSITE, operator="aten::mm"),
+        item("backward", "autograd-cpu-detour", operator="aten::mm", direction=Direction.BACKWARD),
+    ]
+    units = bundle(items).units
+    by_id = {i.id: i for i in items}
+    graph = build_precedences(units, by_id, {GPU: frozenset({CORE})}, backends=frozenset({GPU}))
+    pair = (unit_of(units, "forward"), unit_of(units, "backward"))
+    assert edge_reasons(graph) == {pair: PrecedenceReason.FORWARD_BEFORE_BACKWARD}
