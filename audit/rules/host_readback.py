@@ -107,6 +107,6 @@ class HostReadback(Rule):
         for path in judgement.paths.all:
             if path.use in (Use.REWRAPPED, Use.MEASURED, Use.COPIED):
                 yield judgement.host_path_candidate(path, f"{path.use}-on-host")
-            elif path.launch is not None or path.launches_beside:
+            elif path.launch is not None or path.launches_beside or (path.is_host_body and path.goes_on):
                 form = "readback-and-upload" if path.upload is not None else "readback"
                 yield judgement.host_path_candidate(path, form)

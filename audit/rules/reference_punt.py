@@ -6,9 +6,7 @@ from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
 from audit.scanner.judge import Candidate, Judgement
-from audit.scanner.link.entries import Trigger
 from audit.scanner.link.unit import Fn
-from audit.scanner.link.uses import Use
 from audit.scanner.report import Level
 
 
@@ -180,16 +178,7 @@ class ReferencePunt(Rule):
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield the host paths of functions that never reach the device."""
         for path in judgement.paths.all:
-            if (
-                path.trigger is Trigger.NONE
-                and path.use in (Use.COMPUTED, Use.DEMOTED)
-                and path.launch is None
-                and not path.has_device_path
-                and not path.is_host_update
-                and not path.is_transport
-                and not path.launches_beside
-                and not _is_kernel_driver(judgement, path.function)
-            ):
+            if path.is_host_body and not path.goes_on and not _is_kernel_driver(judgement, path.function):
                 form = "host-body" if path.upload is None else "host-body-and-upload"
                 yield judgement.host_path_candidate(path, form)
 

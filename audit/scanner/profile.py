@@ -74,6 +74,7 @@ class LaunchWords:
     kernel_attributes: tuple[str, ...]
     library_families: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
+    operators: tuple[str, ...] = ()
     driver_calls: tuple[str, ...] = ()
 
 
@@ -149,6 +150,7 @@ class SetupWords:
     constructor_patterns: tuple[str, ...]
     export_patterns: tuple[str, ...]
     check_patterns: tuple[str, ...] = ()
+    loader_types: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ class Pardons:
         self._gates = gates
         self._consents = Consents(graph, gates)
         self._rejections = rejections
+        self._loaders = frozenset(graph.profile.setup.loader_types)
         self._on_host: dict[int, bool] = {}
         self._setup_name = any_pattern(graph.profile.setup.constructor_patterns)
         self._check_name = any_pattern(graph.profile.setup.check_patterns)
@@ -97,7 +98,13 @@ class Pardons:
         return self._consents.flaw(function, call)
 
     def is_setup(self, function: Fn) -> bool:
-        """Say whether a function builds its own type, once."""
+        """Say whether a function builds its own type, or loads weights, once."""
+        if any(
+            word in self._loaders
+            for parameter in function.facts.parameters
+            for word in re.findall(r"\w+", parameter.type)
+        ):
+            return True
         own = r"\bSelf\b" + (rf"|\b{re.escape(function.self_type)}\b" if function.self_type else "")
         return bool(self._setup_name.search(function.name) and re.search(own, function.facts.return_type))
 

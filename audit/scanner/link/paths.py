@@ -33,7 +33,7 @@ class HostPath(NamedTuple):
     where the path is reported. `is_host_update` tells that an optimizer overwrites device state from the
     host, `is_backend_default` that a device backend falls back to the host where it overrides nothing,
     `is_transport` that data is sent to another process, `launches_beside` that the branch for the device
-    which reads does launch.
+    which reads does launch, `goes_on` that operators of the device follow.
     """
 
     function: Fn
@@ -51,6 +51,20 @@ class HostPath(NamedTuple):
     is_backend_default: bool
     is_transport: bool
     launches_beside: bool
+    goes_on: bool
+
+    @property
+    def is_host_body(self) -> bool:
+        """Whether an operator reads its operands on the host, and nothing sends it there."""
+        return (
+            self.trigger is Trigger.NONE
+            and self.use in (Use.COMPUTED, Use.DEMOTED)
+            and self.launch is None
+            and not self.has_device_path
+            and not self.is_host_update
+            and not self.is_transport
+            and not self.launches_beside
+        )
 
     @property
     def cause(self) -> tuple[str, int, int]:
@@ -67,6 +81,7 @@ class HostPaths:
         profile = summaries.profile
         self._backward_name = any_pattern(profile.autograd.function_patterns)
         self._updates = Updates(summaries)
+        self._operators = frozenset(profile.launch.operators)
         self._transports = frozenset(profile.transfer.transports)
         self._work = DeviceWork(summaries)
         self._attempts = Attempts(summaries, self._work)
@@ -187,6 +202,7 @@ class HostPaths:
                 call.kind == CallKind.METHOD and call.name in self._transports
                 for call in function.facts.calls
             ),
+            "goes_on": self._goes_on(function, first),
             "has_device_path": self._work.has_path(function, first, around),
         }
         entries = self._ways(function, reads[0])
@@ -199,6 +215,20 @@ class HostPaths:
                 start = test.group
                 end = function.facts.regions[test.region].condition_end
             yield HostPath(trigger=trigger, test=test, start=start, end=end, **common)  # type: ignore[arg-type]
+
+    def _goes_on(self, function: Fn, read: Call) -> bool:
+        """Say whether operators that run where their operands are follow a read: then it is no host body."""
+        if not self._operators:
+            return False
+        if any(call.start > read.end and call.name in self._operators for call in function.facts.calls):
+            return True
+        names = (
+            one.name
+            for one in function.facts.parameters
+            if one.name != "self" and self._summaries.operands.names_device_type(one.type)
+        )
+        rest = function.text(read.end, function.facts.body_end)
+        return any(re.search(rf"(?<![\w.]){name}\s*[-+*/]\s", rest) for name in names)
 
     def _is_answered(self, function: Fn, move: Call, trigger: Trigger) -> bool:
         """Say whether moving to the host is all that a failure, or the arm of a device, comes to."""

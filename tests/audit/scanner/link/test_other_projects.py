@@ -249,3 +249,28 @@ def test_a_move_to_the_host_before_a_list_is_returned_makes_no_tensor() -> None:
     }
     """
     assert _in(source) == []
+
+
+def test_a_function_that_goes_on_with_operators_has_no_host_body() -> None:
+    source = """
+    pub fn masked(x: &Tensor, mask: &Tensor) -> Result<Tensor> {
+        let flags = mask.to_vec1::<f32>()?;
+        let rows: Vec<u32> = flags.iter().enumerate().filter(|(_, v)| **v > 0.0).map(|(i, _)| i).collect();
+        let rows = Tensor::from_vec(rows, rows.len(), x.device())?;
+        x.index_select(&rows, 0)
+    }
+    """
+    assert _in(source) == ["host-readback"]
+    assert _in(source.replace("x.index_select(&rows, 0)", "Ok(rows)")) == ["reference-punt"]
+    assert _in(source.replace("x.index_select(&rows, 0)", "x * rows")) == ["host-readback"]
+
+
+def test_a_function_that_is_given_the_weights_loads() -> None:
+    source = """
+    pub fn linear(weights: VarBuilder) -> Result<Tensor> {
+        let order = weights.get("order")?;
+        order.to_device(&Device::Cpu)?.arg_sort_last_dim(true)
+    }
+    """
+    assert _in(source) == []
+    assert _in(source.replace("weights: VarBuilder", "weights: &Tensor")) == ["reference-punt"]
