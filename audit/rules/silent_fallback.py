@@ -258,6 +258,17 @@ class SilentFallback(Rule):
             """,
         ),
         Example(
+            "failure that runs layers one by one",
+            """
+            pub fn gpu_project(&self, x: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<Vec<CudaBuffer<f32>>> {
+                let Ok(fused) = launch_fused(x, d) else {
+                    return self.layers.iter().map(|layer| layer.forward(x)).collect();
+                };
+                Ok(fused)
+            }
+            """,
+        ),
+        Example(
             "failure that tries another kernel",
             """
             pub fn gpu_add(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {

@@ -19,6 +19,8 @@ _BRANCHES = (RegionKind.THEN, RegionKind.ELSE, RegionKind.ARM, RegionKind.LET_EL
 _COMPUTES = re.compile(
     r"\.(?:iter|into_iter|chunks|par_iter)\([^)]*\).*\.(?:map|fold|sum|zip|for_each)\b", re.DOTALL
 )
+# A loop over layers works where their inputs are.
+_RUNS_LAYERS = re.compile(r"\.forward\(")
 _BY_EXECUTOR = "host-executor-on-failure"
 _PATH = re.compile(r"^(?:\w+::)*[a-z_]\w*$")
 _ANSWER = re.compile(r"^(?:return\s+)?(?:Ok\()?\s*(?:\w+\()?")
@@ -139,7 +141,7 @@ class StandIns:
             return "host-device-by-default"
         called = re.match(r"^(?:return\s+)?(?:Ok\()?([\w:]+)", text)
         is_upload = called is not None and called[1].rpartition("::")[2] in self._summaries.profile.uploads
-        if is_upload or _COMPUTES.search(text):
+        if is_upload or (_COMPUTES.search(text) and not _RUNS_LAYERS.search(text)):
             return "host-body-on-failure"
         if self._executor.search(text) or (called and self._host_name.search(called[1].rpartition("::")[2])):
             return _BY_EXECUTOR
