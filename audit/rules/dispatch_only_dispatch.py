@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from audit.rules.base import Example, Rule
 from audit.scanner.judge import Candidate, Judgement, stand_in_candidate
 from audit.scanner.link.entries import Trigger
+from audit.scanner.link.paths import HostPath
 from audit.scanner.report import Level
 
 
@@ -108,6 +109,20 @@ class DispatchOnlyDispatch(Rule):
             """,
             path="ferrotorch-core/src/lib.rs",
         ),
+        Example(
+            "arms for several devices that all read on the host",
+            """
+            pub fn reduce(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                let data = match x.device() {
+                    Device::Cpu => x.data()?.to_vec(),
+                    Device::Cuda(_) => x.data_vec()?,  //~ FT006
+                    Device::Xpu(_) => x.data_vec()?,
+                };
+                Tensor::from_storage(TensorStorage::cpu(summed(&data)), vec![1], false)
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
     )
     valid = (
         Example(
@@ -142,11 +157,24 @@ class DispatchOnlyDispatch(Rule):
 
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield the host paths inside explicit device branches."""
+        seen: set[tuple[int, int]] = set()
         for path in judgement.paths.all:
             if path.is_backend_default:
                 yield judgement.host_path_candidate(path, "trait-default-to-host")
             elif path.trigger is Trigger.DEVICE and path.launch is None and not path.launches_beside:
+                if _is_known(path, seen):
+                    continue
                 yield judgement.host_path_candidate(path, "device-branch-to-host")
         for function in judgement.product_functions:
             for stand_in in judgement.paths.stand_ins.for_targets(function):
                 yield stand_in_candidate(stand_in)
+
+
+def _is_known(path: HostPath, seen: set[tuple[int, int]]) -> bool:
+    """Say whether another arm of the same match does the same for another device: that is one cause."""
+    if path.test is None or not path.test.pattern:
+        return False
+    match = (path.function.index, path.test.group)
+    is_known = match in seen
+    seen.add(match)
+    return is_known
