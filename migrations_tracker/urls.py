@@ -45,6 +45,7 @@ urlpatterns = [
     path("rules/", rules.rule_index, name="rule-list"),
     path("rules/<str:key>/", rules.rule_detail, name="rule-detail"),
     path("capabilities/", capabilities.capability_index, name="capability-list"),
+    path("backend/", capabilities.backend_methods, name="capability-backend"),
     path("capabilities.<str:key>", capabilities.capability_export, name="capability-export"),
     path("capabilities/<slug:slug>/<str:key>/", capabilities.capability_detail, name="capability-detail"),
     path("operators/<slug:slug>/<str:key>/", capabilities.operator_detail, name="operator-detail"),

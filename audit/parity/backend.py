@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from audit.parity.capability import Place
 from audit.scanner.extract.facts import ScopeKind
 from audit.scanner.link.unit import Fn
 from audit.scanner.link.workspace import Workspace
@@ -79,4 +80,33 @@ def backend_methods(
     return tuple(
         BackendMethod(name, function, body_kind(function, profile), overrides.get(name, {}))
         for name, function in sorted(declared.items())
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class BackendRow:
+    """A method of the backend trait: what the trait gives as a default, and what overrides it on a device."""
+
+    name: str
+    default: Body
+    declared: Place
+    overrides: Mapping[str, Place]
+
+
+def place_of(function: Fn, offset: int | None = None) -> Place:
+    """Return the place of a function, or of an offset in it."""
+    line = function.line if offset is None else function.unit.line(offset)
+    return Place(function.unit.path, line, function.symbol)
+
+
+def backend_rows(methods: Iterable[BackendMethod]) -> tuple[BackendRow, ...]:
+    """Return methods with their places, which keep nothing of the workspace."""
+    return tuple(
+        BackendRow(
+            method.name,
+            method.default,
+            place_of(method.declared),
+            {device: place_of(function) for device, function in sorted(method.overrides.items())},
+        )
+        for method in methods
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from audit.parity.backend import BackendMethod, Body, backend_methods, body_kind
+from audit.parity.backend import BackendMethod, Body, backend_methods, body_kind, place_of
 from audit.parity.capability import Case, Cell, Effect, Implementation, Layer, Place, derive
 from audit.parity.catalogue import Catalogue, Direction
 from audit.parity.counterparts import Support, infos, support
@@ -37,12 +37,6 @@ class BackendCall:
 
     function: Fn
     call: Call
-
-
-def place_of(function: Fn, offset: int | None = None) -> Place:
-    """Return the place of a function, or of an offset in it."""
-    line = function.line if offset is None else function.unit.line(offset)
-    return Place(function.unit.path, line, function.symbol)
 
 
 def operator_of(match: Match, catalogue: Catalogue) -> str:
@@ -112,6 +106,28 @@ class Matrix:
                 for case, implementation in self._serves(match):
                     found[case].append(implementation)
         return tuple(derive(case, found[case], self._support(case)) for case in sorted(found))
+
+    def uncalled_kernels(self) -> tuple[Place, ...]:
+        """Return the functions that launch and that no product code calls, whatever they are in PyTorch."""
+        kernels = (match.operation for match in self.matches if self._is_kernel(match))
+        found = ((operation, self._function(operation)) for operation in kernels)
+        return tuple(
+            sorted(
+                {
+                    Place(operation.path, operation.line, operation.symbol)
+                    for operation, function in found
+                    if function is not None
+                    and function.index in self.summaries.launching
+                    and not self.summaries.is_kernel(function)
+                    and not self._is_called(function)
+                    and not self._is_made_and_called(function, operation)
+                }
+            )
+        )
+
+    def _is_kernel(self, match: Match) -> bool:
+        is_other = match.verdict is Verdict.INFRASTRUCTURE
+        return match.operation.kind is OperationKind.KERNEL and not is_other
 
     def _is_operator(self, match: Match) -> bool:
         """Say whether there is something to compute: hooks, metadata and optimizers have no cell."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from audit.models import Capability, CapabilityReading, ScanRun
-from audit.parity.capability import Cell, Implementation
+from audit.parity.backend import BackendRow, backend_rows
+from audit.parity.capability import Cell, Implementation, Place
 from audit.parity.catalogue import newest
 from audit.parity.families import Family, family_of
 from audit.parity.matching import Match, Ruling
@@ -34,6 +35,8 @@ class Capabilities:
     torch_version: str
     cells: tuple[Cell, ...] = ()
     matches: tuple[Match, ...] = ()
+    backend: tuple[BackendRow, ...] = ()
+    uncalled_kernels: tuple[Place, ...] = ()
     failure_reason: str = ""
 
 
@@ -48,7 +51,13 @@ def capabilities_derive(
     try:
         ruled = {(ruling.kind, ruling.symbol): ruling for ruling in rulings}
         matrix = Matrix(summaries, newest(), layout, _broken_ptx(summaries, kernels), ruled)
-        return Capabilities(version, matrix.cells(), matrix.machine_matches)
+        return Capabilities(
+            version,
+            matrix.cells(),
+            matrix.machine_matches,
+            backend_rows(matrix.methods.values()),
+            matrix.uncalled_kernels(),
+        )
     except Exception as error:
         # The scan's own results stand without the matrix.
         _log.exception("The capability matrix was not derived")
@@ -67,6 +76,8 @@ def capabilities_store(*, scan_run: ScanRun, report: ScanReport, capabilities: C
             "cell_count": len(cells),
             "gap_count": sum(cell.is_gap for cell in cells),
             "failure_reason": capabilities.failure_reason,
+            "backend_methods": [_method(row) for row in capabilities.backend],
+            "uncalled_kernels": [_place(place) for place in capabilities.uncalled_kernels],
         },
     )
     rows_copy(table=Capability._meta.db_table, columns=_COLUMNS, rows=_rows(scan_run, report, cells))
@@ -152,6 +163,19 @@ def _crate(crates: Mapping[str, str], path: str) -> str:
     return ""
 
 
+def _place(place: Place) -> dict[str, object]:
+    return {"path": place.path, "line": place.line, "symbol": place.symbol}
+
+
+def _method(row: BackendRow) -> dict[str, object]:
+    return {
+        "name": row.name,
+        "default": row.default.value,
+        "declared": _place(row.declared),
+        "overrides": {device: _place(place) for device, place in row.overrides.items()},
+    }
+
+
 def _implementation(row: Implementation) -> dict[str, object]:
     via = row.via
     return {
@@ -162,6 +186,6 @@ def _implementation(row: Implementation) -> dict[str, object]:
         "effects": sorted(effect.value for effect in row.effects),
         "is_called": row.is_called,
         "broken_ptx": row.broken_ptx,
-        "via": {"path": via.path, "line": via.line, "symbol": via.symbol} if via is not None else None,
+        "via": _place(via) if via is not None else None,
         "note": row.note,
     }

@@ -106,6 +106,7 @@ def reading_of(*, branch: Branch) -> CapabilityReading | None:
     """Return what is known of the capabilities of a branch's last scan."""
     return (
         CapabilityReading.objects.filter(scan_run_id=branch.last_scan_id)
+        .defer("backend_methods", "uncalled_kernels")
         .select_related("scan_run__commit", "scan_run__repository")
         .first()
     )

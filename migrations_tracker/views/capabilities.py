@@ -13,7 +13,7 @@ from audit.parity.capability import State
 from audit.parity.families import Family
 from migrations_tracker.capability_texts import as_csv, as_json
 from migrations_tracker.http import SignedInRequest
-from migrations_tracker.selectors import capability_list
+from migrations_tracker.selectors import backend_list, capability_list
 from migrations_tracker.selectors.branches import branch_choose
 from migrations_tracker.selectors.capability_detail import cell_page, operator_page, repository_branch
 from migrations_tracker.selectors.capability_list import CapabilityFilters, filters_read
@@ -106,6 +106,23 @@ def operator_detail(request: SignedInRequest, slug: str, key: str) -> HttpRespon
     if page is None:
         raise Http404(f"Neither PyTorch nor the project has {key}.")
     return render(request, "operator_detail.html", {"branch": branch, "page": page})
+
+
+@login_required
+@require_GET
+def backend_methods(request: SignedInRequest) -> HttpResponse:
+    """Show the backend trait's methods, what their defaults do, and the kernels that nothing calls."""
+    query = request.GET
+    choice = branch_choose(repository=query.get("repository", ""), branch=query.get("branch", ""))
+    filters = backend_list.filters_read(query)
+    page = backend_list.backend_page(branch=choice.branch, filters=filters) if choice.branch else None
+    context = {
+        "choice": choice,
+        "filters": filters,
+        "page": page,
+        "defaults": backend_list.DEFAULT_LABELS.items(),
+    }
+    return render(request, "backend_methods.html", context)
 
 
 def _branch(slug: str, key: str) -> Branch:

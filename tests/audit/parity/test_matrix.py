@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from audit.parity import catalogue
-from audit.parity.backend import Body, backend_methods
+from audit.parity.backend import Body, backend_methods, backend_rows
 from audit.parity.capability import Case, Cell, State
 from audit.parity.catalogue import Direction
 from audit.parity.matrix import Matrix
@@ -95,3 +95,16 @@ def test_the_backend_trait_is_counted_by_default_and_override(matrix: Matrix) ->
     }
     in_force = {name for name, method in methods.items() if "cuda" not in method.overrides}
     assert in_force == {"exp_f64", "sqrt_f32"}
+
+
+def test_each_backend_method_is_a_row_with_its_lines(matrix: Matrix) -> None:
+    rows = {row.name: row for row in backend_rows(matrix.methods.values())}
+    assert (rows["exp_f64"].declared.path, rows["exp_f64"].declared.line) == ("ferrotorch-core/src/lib.rs", 6)
+    assert (rows["exp_f64"].default, dict(rows["exp_f64"].overrides)) == (Body.TEXT_ERROR, {})
+    assert rows["relu_f32"].overrides["cuda"].line == 5
+
+
+def test_a_kernel_that_nothing_calls_is_a_row_whatever_it_is_in_pytorch(matrix: Matrix) -> None:
+    assert [(place.symbol, place.line) for place in matrix.uncalled_kernels()] == [
+        ("ferrotorch_gpu::gpu_tanh_f64", 27)
+    ]

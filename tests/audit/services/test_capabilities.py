@@ -103,6 +103,8 @@ def test_the_reading_counts_what_is_stored(scan: Callable[[], ScanRun]) -> None:
     assert reading.cell_count == scan_run.capabilities.count() > 10
     assert reading.gap_count == scan_run.capabilities.filter(is_gap=True).count() > 3
     assert CapabilityGap.objects.filter(is_open=True).count() == reading.gap_count
+    assert {row["name"]: row["default"] for row in reading.backend_methods}["exp_f64"] == "text-error"
+    assert [row["symbol"] for row in reading.uncalled_kernels] == ["ferrotorch_gpu::gpu_tanh_f64"]
 
 
 def test_a_gap_closes_when_the_device_computes_it_and_opens_again(

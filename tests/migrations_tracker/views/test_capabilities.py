@@ -15,7 +15,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from audit.models import Capability, FallbackSite, Repository
+from audit.models import Capability, CapabilityReading, FallbackSite, Repository
 from audit.parity.capability import State
 from audit.parity.catalogue import Direction
 from audit.services.parity import parity_dumps_import_shipped
@@ -183,6 +183,38 @@ def test_a_program_asks_for_one_operator(ada_client: Client, matrix: FallbackSit
 def test_a_program_that_asks_too_early_is_told(ada_client: Client, repository: Repository) -> None:
     response = ada_client.get("/api/capabilities")
     assert (response.status_code, "error" in response.json()) == (404, True)
+
+
+def test_the_backend_trait_is_shown_method_by_method_and_counted(
+    ada_client: Client, matrix: FallbackSite
+) -> None:
+    page = "/backend/"
+    assert b"found none" in ada_client.get(page).content
+    here = {"path": "core/src/lib.rs", "line": 6, "symbol": "core::GpuBackend::x"}
+    there = {"cuda": {**here, "path": "gpu/src/lib.rs"}}
+    CapabilityReading.objects.update(
+        backend_methods=[
+            {"name": "abs_f32", "default": "required", "declared": here, "overrides": there},
+            {"name": "abs_f64", "default": "text-error", "declared": here, "overrides": {}},
+            {"name": "exp_f64", "default": "text-error", "declared": here, "overrides": there},
+        ],
+        uncalled_kernels=[{**here, "symbol": "gpu::kernels::gpu_add_into"}],
+    )
+    response = ada_client.get(page)
+    found = response.context["page"]
+    assert (found.total, found.with_default) == (3, 2)
+    assert sum(count for _, _, count in found.defaults) == found.total
+    assert found.text_in_force == [("cuda", ["abs_f64"])]
+    assert "gpu_<wbr>add_<wbr>into" in response.content.decode()
+    for query, names in (
+        ("default=text-error", ["abs_f64", "exp_f64"]),
+        ("in_force=cuda", ["abs_f64"]),
+        ("q=EXP", ["exp_f64"]),
+        ("q=nothing", []),
+        ("default=zzz&in_force=", ["abs_f32", "abs_f64", "exp_f64"]),
+    ):
+        rows = ada_client.get(f"{page}?{query}").context["page"].rows
+        assert [row.facts["name"] for row in rows] == names, query
 
 
 def test_the_rust_table_compiles_and_finds_its_rows(
