@@ -51,6 +51,21 @@ class HostReadback(Rule):
             """,
         ),
         Example(
+            "data read again behind the one element that decides",
+            """
+            pub fn cond(p: &Tensor<f32>, f: Branch, ops: &[Tensor<f32>]) -> TorchResult<Vec<Tensor<f32>>> {
+                let outputs = if p.data()?[0] > 0.5 { f.run(ops) } else { ops.to_vec() };
+                let mut wrapped = Vec::with_capacity(outputs.len());
+                for out in outputs.iter() {
+                    let data = out.data_vec()?;  //~ FT008
+                    wrapped.push(Tensor::from_operation(TensorStorage::cpu(data), out.shape().to_vec())?);
+                }
+                Ok(wrapped)
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
             "second pass of a reduction on the host",
             """
             pub fn gpu_reduce_sum(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {

@@ -16,6 +16,7 @@ from audit.scanner.profile import any_pattern
 
 _READING = re.compile(r"^(?:read|download|readback|fetch)(?:_|$)|_(?:to_host|to_cpu)$")
 _CONVERTS = re.compile(r"(?:^|_)(?:to|as|into|from)_")
+_FIRST_ELEMENT = re.compile(r"\s*\??\s*\[\s*0\s*\]")
 _ITERATES = frozenset({"iter", "into_iter"})
 
 
@@ -227,8 +228,11 @@ class Pardons:
             ),
             "",
         )
-        root = re.split(r"\W", operand, maxsplit=1)[0]
-        return root == first or operand == self._graph.operand(function, read)
+        if operand == self._graph.operand(function, read):
+            return True
+        # One element decides what to do; where it is says nothing of what is worked on.
+        is_one_element = _FIRST_ELEMENT.match(function.text(access.end, function.facts.body_end))
+        return re.split(r"\W", operand, maxsplit=1)[0] == first and is_one_element is None
 
     def _is_rejected_behind(self, function: Fn, call: Call, around: frozenset[int]) -> bool:
         """Say whether the function goes on to refuse device data after the read, whatever the read yields."""
