@@ -91,10 +91,44 @@ pub fn softplus<'g>(gpu: &'g Gpu, x: &Buffer<'g>) -> Result<Buffer<'g>> {
                 return Err(error);
             }
             eprintln!("WARN kernel `softplus` failed ({error}); on the host until {FALLBACK_VARIABLE} is unset");
-            let values: Vec<f32> = x.download()?.into_iter().map(|v| v.exp().ln_1p()).collect();
-            gpu.upload(&values)
+            softplus_on_host(gpu, x)
         }
     }
+}
+
+/// Broken: where the kernel does not assemble it computes on the host, and nobody is told.
+pub fn softplus_or_host<'g>(gpu: &'g Gpu, x: &Buffer<'g>) -> Result<Buffer<'g>> {
+    match gpu.kernel(kernels::SOFTPLUS, "softplus") {
+        Ok(kernel) => {
+            elementwise(gpu, kernel, x, null_mut())?;
+            gpu.upload(&x.download()?)
+        }
+        Err(_) => softplus_on_host(gpu, x),
+    }
+}
+
+/// Broken: the host's slow path is asked for, and does not say that it runs.
+pub fn softplus_unannounced<'g>(gpu: &'g Gpu, x: &Buffer<'g>) -> Result<Buffer<'g>> {
+    match gpu.kernel(kernels::SOFTPLUS, "softplus") {
+        Err(error) if std::env::var_os(FALLBACK_VARIABLE).is_none() => Err(error),
+        _ => softplus_on_host(gpu, x),
+    }
+}
+
+fn softplus_on_host<'g>(gpu: &'g Gpu, x: &Buffer<'g>) -> Result<Buffer<'g>> {
+    let values: Vec<f32> = x.download()?.into_iter().map(|v| v.exp().ln_1p()).collect();
+    gpu.upload(&values)
+}
+
+/// Squares each value unless they add up to nothing; the sum alone comes back. Answers the sum.
+pub fn square_unless_empty(gpu: &Gpu, x: &Buffer<'_>) -> Result<f32> {
+    let total = gpu.upload(&[0.0])?;
+    with_second(gpu, gpu.kernel(kernels::SUM, "sum")?, x, &total)?;
+    let sum = total.download()?[0];
+    if sum != 0.0 {
+        elementwise(gpu, gpu.kernel(kernels::SQUARE, "square")?, x, null_mut())?;
+    }
+    Ok(sum)
 }
 
 /// The variance, made of other operators' kernels; one value comes back.
