@@ -10,7 +10,7 @@ from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.comments import blocks_of, function_at
 from audit.scanner.link.unit import Fn, Unit
 from audit.scanner.report import Level
-from audit.scanner.vocabulary import Phrase, forbidden_phrases
+from audit.scanner.vocabulary import Phrase, forbidden_phrases, may_claim
 
 # Every forbidden phrase has one of these words.
 _SUBJECTS = (b"cpu", b"host", b"effort")
@@ -156,7 +156,10 @@ class DishonestReport(Rule):
         """Yield the phrases of comments and of the tree's documents."""
         for unit in judgement.workspace.units.values():
             for block in blocks_of(unit, _SUBJECTS):
-                text = _COMMENT_MARK.sub(_blank, unit.text(block.start, block.end))
+                text = unit.text(block.start, block.end)
+                if not may_claim(text):
+                    continue
+                text = _COMMENT_MARK.sub(_blank, text)
                 for phrase in forbidden_phrases(text):
                     function = function_at(judgement.functions_of(unit), block)
                     yield _candidate(unit, block.start, text, phrase, function=function)

@@ -126,10 +126,10 @@ class Operations:
         return function.facts.visibility == "pub" and not function.is_trait_default
 
     def _is_constructor(self, function: Fn) -> bool:
-        own = re.search(
-            rf"\b(?:Self|{re.escape(function.self_type or 'Self')})\b", function.facts.return_type
-        )
-        return own is not None and self._constructor_name.search(function.name) is not None
+        if not self._constructor_name.search(function.name):
+            return False
+        own = rf"\b(?:Self|{re.escape(function.self_type or 'Self')})\b"
+        return re.search(own, function.facts.return_type) is not None
 
     def _signature(self, function: Fn) -> str:
         types = [function.self_type if one.name == "self" else one.type for one in function.facts.parameters]

@@ -109,14 +109,19 @@ _PARAGRAPH_END = re.compile(r"\n[ \t]*\n")
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n[ \t]*\n|\n(?=[ \t]*(?:[-*+]|\d+\.|#{1,6}|\|)[ \t])")
 
 
+def may_claim(text: str) -> bool:
+    """Say whether a text has the words that no phrase can do without: that is soon told."""
+    lower = text.lower()
+    return any(root in lower for root in _ROOTS) and _SUBJECT.search(text) is not None
+
+
 def forbidden_phrases(text: str) -> tuple[Phrase, ...]:
     """Return the phrases of a text that claim GPU work and hide a fallback: one a sentence, in order.
 
     A phrase is no claim when it is denied ("never falls back ..", "removed the .."), quoted or code, or when
     its paragraph says that the fallback is opt-in and names the variable. Code blocks are left out.
     """
-    lower = text.lower()
-    if not any(root in lower for root in _ROOTS) or not _SUBJECT.search(text):
+    if not may_claim(text):
         return ()
     plain = _MENTION.sub(_blank, _FENCE.sub(_blank, text) if "```" in text or "~~~" in text else text)
     found: list[Phrase] = []
@@ -158,4 +163,4 @@ def _spans(text: str, separator: re.Pattern[str]) -> Iterator[tuple[int, int]]:
 
 
 def _blank(match: re.Match[str]) -> str:
-    return re.sub(r"[^\n]", " ", match[0])
+    return "\n".join([" " * len(line) for line in match[0].split("\n")])

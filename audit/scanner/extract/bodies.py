@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from itertools import repeat
 from operator import itemgetter
 from typing import TypeVar
 
@@ -14,7 +16,8 @@ from audit.scanner.extract.syntax import Parsed
 
 _GENERIC_CALLEE = re.compile(rb"(\w+)\s*::\s*<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>$")
 _BLANK = re.compile(rb"\s*")
-_WHITE = frozenset({b" ", b"\n", b"\r", b"\t"})
+_WHITE = frozenset(b" \n\r\t")
+_QUESTION = ord("?")
 _COMMENTS = frozenset({"line_comment", "block_comment"})
 _FAR = 1 << 62
 _region_start = itemgetter(2)
@@ -66,17 +69,17 @@ class Events:
         if not regions:
             return (
                 (root,),
-                tuple([_call(raw, 0) for raw in calls]),
-                tuple([Exit(kind, start, end, 0) for start, end, kind in exits]),
+                _made_calls(calls, repeat(0)),
+                tuple([_new(Exit, (kind, start, end, 0)) for start, end, kind in exits]),
                 tuple([_new(Let, (*raw, 0)) for raw in lets]),
             )
         nested, offsets, innermost = _nested(root, regions)
         return (
             tuple(nested),
-            tuple([_call(raw, innermost[bisect_right(offsets, raw[0]) - 1]) for raw in calls]),
+            _made_calls(calls, [innermost[bisect_right(offsets, raw[0]) - 1] for raw in calls]),
             tuple(
                 [
-                    Exit(kind, start, end, innermost[bisect_right(offsets, start) - 1])
+                    _new(Exit, (kind, start, end, innermost[bisect_right(offsets, start) - 1]))
                     for start, end, kind in exits
                 ]
             ),
@@ -89,14 +92,20 @@ class Events:
         following = 0
         for start, end in (*spans, (_FAR, _FAR)):
             stop = bisect_left(self.calls, (start,), following)
-            found += [_call(raw, 0) for raw in self.calls[following:stop]]
+            found += _made_calls(self.calls[following:stop], repeat(0))
             following = bisect_left(self.calls, (end,), stop)
         return found
 
 
-def _call(raw: RawCall, region: int) -> Call:
-    start, arguments_start, kind, name, end, name_start, is_tried = raw
-    return _new(Call, (kind, name, start, end, name_start, arguments_start, region, is_tried))
+def _made_calls(calls: list[RawCall], regions: Iterable[int]) -> tuple[Call, ...]:
+    return tuple(
+        [
+            _new(Call, (kind, name, start, end, name_start, arguments_start, region, is_tried))
+            for (start, arguments_start, kind, name, end, name_start, is_tried), region in zip(
+                calls, regions, strict=False
+            )
+        ]
+    )
 
 
 def _between(events: list[Event], body: tuple[int, int], holes: _Spans) -> list[Event]:
@@ -156,7 +165,7 @@ def collect_events(source: bytes, parsed: list[Parsed]) -> Events:
             _add_match(node, regions)
         for name in ("for", "while", "loop", "closure"):
             for node in text.nodes(name):
-                _add_loop_or_closure(node, regions)
+                _add_loop_or_closure(node, regions, is_closure=name == "closure")
     return Events(calls, exits, lets, regions)
 
 
@@ -187,23 +196,29 @@ def _calls(source: bytes, text: Parsed) -> list[RawCall]:
     arguments = {end: start for start, end in [node.byte_range for node in text.nodes("arguments")]}
     names: dict[bytes, str] = {}
     altered = text.text
+    rfind = altered.rfind
     found: list[RawCall] = []
+    add = found.append
+    padded = source + b" "
     for start, end in [node.byte_range for node in text.nodes("call")]:
         opening = arguments[end]
-        dot, colon = altered.rfind(b".", start, opening), altered.rfind(b":", start, opening)
-        name_start = max(dot, colon, start - 1) + 1
+        dot, colon = rfind(b".", start, opening), rfind(b":", start, opening)
+        if dot > colon:
+            kind, name_start = CallKind.METHOD, dot + 1
+        elif colon >= 0:
+            kind, name_start = CallKind.PATH, colon + 1
+        else:
+            kind, name_start = CallKind.PLAIN, start
         name = altered[name_start:opening]
         known = names.get(name)
         if known is None:
             if not _is_identifier(name):
-                found.append(_irregular_call(source, altered, (start, end, opening)))
+                add(_irregular_call(source, altered, (start, end, opening)))
                 continue
             known = names[name] = name.decode("utf-8", "replace")
-        is_plain = dot < 0 and colon < 0
-        kind = CallKind.PLAIN if is_plain else CallKind.METHOD if dot > colon else CallKind.PATH
-        following = source[end : end + 1]
-        is_tried = following == b"?" or (following in _WHITE and _tried(source, end))
-        found.append((start, opening, kind, known, end, name_start, is_tried))
+        following = padded[end]
+        is_tried = following == _QUESTION or (following in _WHITE and _tried(source, end))
+        add((start, opening, kind, known, end, name_start, is_tried))
     return found
 
 
@@ -318,11 +333,11 @@ def _add_match(node: Node, regions: list[Region]) -> None:
             regions.append(_region(RegionKind.ARM, value, condition, pattern, group))
 
 
-def _add_loop_or_closure(node: Node, regions: list[Region]) -> None:
+def _add_loop_or_closure(node: Node, regions: list[Region], *, is_closure: bool) -> None:
     body = node.child_by_field_name("body")
     if body is None:
         return
-    if node.type == "closure_expression":
+    if is_closure:
         kind, condition = RegionKind.CLOSURE, (0, 0)
         pattern = _span(node.child_by_field_name("parameters"))
     else:

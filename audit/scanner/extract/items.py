@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from functools import lru_cache
 from operator import attrgetter
 
 from tree_sitter import Node
@@ -25,7 +26,7 @@ class Attachments:
     def __init__(self, source: bytes, parsed: list[Parsed]) -> None:
         marks = sorted(
             [
-                (node.start_byte, node.end_byte, is_attribute)
+                (*node.byte_range, is_attribute)
                 for text in parsed
                 for name, is_attribute in (("attribute", True), ("comment", False))
                 for node in text.nodes(name)
@@ -276,13 +277,14 @@ def _macro_at(definitions: list[tuple[int, int, str]], offset: int) -> str:
     return ""
 
 
+@lru_cache(maxsize=4096)
 def _parameters(text: str) -> tuple[Parameter, ...]:
     inner = text[1:-1].strip()
     if not inner:
         return ()
     found = []
     for part in split_list(inner):
-        bare = re.sub(r"^(?:#\[[^\]]*\]\s*)+", "", part)
+        bare = re.sub(r"^(?:#\[[^\]]*\]\s*)+", "", part) if part.startswith("#") else part
         name, colon, type_ = bare.partition(":")
         if colon and not type_.startswith(":"):
             found.append(Parameter(name.strip().removeprefix("mut ").strip(), type_.strip()))
@@ -291,6 +293,7 @@ def _parameters(text: str) -> tuple[Parameter, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=4096)
 def _qualifiers(prefix: str) -> str:
     return " ".join(word for word in re.findall(r"\b(?:const|async|unsafe|extern)\b", prefix))
 

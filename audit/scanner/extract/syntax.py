@@ -53,7 +53,7 @@ class Parsed:
 
     def spans(self, name: str) -> list[tuple[int, int]]:
         """Return the spans captured under a name, in document order."""
-        return sorted((node.start_byte, node.end_byte) for node in self.nodes(name))
+        return sorted([node.byte_range for node in self.nodes(name)])
 
 
 def parse(source: bytes) -> Parsed:

@@ -10,6 +10,7 @@ from functools import cached_property
 from audit.scanner.link.unit import Fn, Unit
 
 _LEAD = re.compile(r"^\s*(?:///?!?|/\*\*?!?|\*/|\*(?!\*))[ \t]?", re.MULTILINE)
+_LINE_BREAK = 10
 _MARKS = frozenset({b"///", b"//!", b"/**", b"/*!"})
 _RULER = re.compile(r"^[\s\-=*/#~]+$")
 
@@ -44,13 +45,13 @@ def blocks_of(unit: Unit, words: Sequence[bytes] = ()) -> Iterator[CommentBlock]
 
     The words are given in lower case.
     """
-    if not words:
-        for start, end in _spans(unit):
-            yield CommentBlock(unit, start, end)
-        return
-    lower = unit.data.lower()
+    lower = unit.data.lower() if words else b""
     present = [word for word in words if word in lower]
-    for start, end in _spans(unit) if present else ():
+    if words and not present:
+        return
+    for start, end in _spans(unit):
+        if not words:
+            yield CommentBlock(unit, start, end)
         for word in present:
             if lower.find(word, start, end) >= 0:
                 yield CommentBlock(unit, start, end)
@@ -69,14 +70,12 @@ def _spans(unit: Unit) -> Iterator[tuple[int, int]]:
         one_mark = data[one_start : one_start + 3]
         if one_mark not in _MARKS:
             one_mark = one_mark[:2]
-        # A line comment's span may hold its line break.
-        if (
-            one_mark == mark
-            and data.count(b"\n", max(end - 1, start), one_start) <= 1
-            and not data[end:one_start].strip()
-        ):
-            end = one_end
-            continue
+        if one_mark == mark:
+            between = data[end:one_start]
+            # A line comment's span may hold its line break.
+            if not between.strip() and between.count(b"\n") + (data[end - 1] == _LINE_BREAK) <= 1:
+                end = one_end
+                continue
         if start >= 0:
             yield start, end
         start, end, mark = one_start, one_end, one_mark

@@ -9,6 +9,7 @@ from audit.scanner.link.closures import carrier
 from audit.scanner.link.flow import Flow, Place
 from audit.scanner.link.summaries import Read, Summaries
 from audit.scanner.link.unit import Fn
+from audit.scanner.link.words import ends_of
 
 _CALLABLE = re.compile(r"\bFn(?:Mut|Once)?\s*\(([^()]*)\)")
 
@@ -142,7 +143,7 @@ class DeviceWork:
         carried = self._carried(function, read.call, root[1])
         if carried is not None:
             return carried
-        word = re.compile(r"(?!)" if root[1] == "self" else rf"(?<![\w.]){re.escape(root[1])}\b")
+        name = "" if root[1] == "self" else root[1]
         names = self._summaries.profile.launch.compile_calls
         value = self._summaries.flow(function).source_of(root[1], read.call.region)
         around = frozenset(function.ancestors(read.call.region))
@@ -156,8 +157,8 @@ class DeviceWork:
                 continue
             if (
                 text in value
-                or word.search(function.text(call.arguments_start, call.end))
-                or (call.name in self._summaries.profile.launches and word.search(text))
+                or (name and ends_of(name, function.text(call.arguments_start, call.end)))
+                or (name and call.name in self._summaries.profile.launches and ends_of(name, text))
             ):
                 return call
         return None

@@ -15,8 +15,10 @@ from audit.scanner.link.unit import Fn, Unit, base_type
 from audit.scanner.link.workspace import Workspace
 
 _CONSTRUCTOR = re.compile(r"^&?(?:mut\s+)?((?:\w+::)*)([A-Z]\w*)(?:::<[^>]*>)?\s*(?:::\s*\w+|\{)")
+_FIELD = re.compile(r"^(self|\w+)\.(\w+)$")
 _IDENTIFIER = re.compile(r"^(?:ref\s+)?(?:mut\s+)?([a-z_]\w*)$")
 _MANY = 6
+_POINTERS = frozenset({"Arc", "Box", "Rc", "Option", "RefCell", "Mutex", "RwLock", "Result"})
 # So much of a value is looked at for the type that it builds.
 _HEAD = 120
 
@@ -261,7 +263,7 @@ class Resolver:
         receiver = receiver.strip().lstrip("&*").removeprefix("mut ").strip("() ")
         if receiver == "self":
             return function.self_type
-        field = re.match(r"^(self|\w+)\.(\w+)$", receiver)
+        field = _FIELD.match(receiver) if "." in receiver else None
         if field is not None:
             owner = function.self_type if field[1] == "self" else self.types(function).get(field[1], "")
             declared = self._workspace.struct_fields.get(owner, {}).get(field[2], "")
@@ -340,14 +342,10 @@ def _unwrapped(type_: str) -> str:
     current = type_.strip()
     while True:
         bare = base_type(current)
-        inner = re.search(rf"\b{re.escape(bare)}\s*<(.*)>", current) if bare else None
-        if (
-            bare in ("Arc", "Box", "Rc", "Option", "RefCell", "Mutex", "RwLock", "Result")
-            and inner is not None
-        ):
-            current = split_list(inner[1])[0] if split_list(inner[1]) else ""
-            continue
-        return bare
+        inner = re.search(rf"\b{bare}\s*<(.*)>", current) if bare in _POINTERS else None
+        if inner is None:
+            return bare
+        current = next(iter(split_list(inner[1])), "")
 
 
 def _expand(argument: str, prefix: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:

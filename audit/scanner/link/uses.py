@@ -8,9 +8,10 @@ from enum import StrEnum
 
 from audit.scanner.link.summaries import Read, Summaries
 from audit.scanner.link.unit import Fn
+from audit.scanner.link.words import ends_of
 
+_HANDED_OVER = re.compile(r"\s*[,)]|\.len\(\)")
 _COMMENT = re.compile(r"//[^\n]*")
-_WORD = r"(?<![\w.]){}\b"
 
 
 class Use(StrEnum):
@@ -79,13 +80,13 @@ class Uses:
         if not name.isidentifier():
             return self._direct_use(function, read)
         body = _COMMENT.sub("", function.text(read.call.end, function.facts.body_end))
-        uses = [body[found.end() : found.end() + 8] for found in re.finditer(_WORD.format(name), body)]
+        uses = [body[end : end + 8] for end in ends_of(name, body)]
         if uses and all(following.startswith(".len()") for following in uses):
             return Use.MEASURED
         if (
             uses
             and not self._is_lent(function, read, name)
-            and all(re.match(r"\s*[,)]|\.len\(\)", following) for following in uses)
+            and all(map(_HANDED_OVER.match, uses))
         ):
             return Use.REWRAPPED
         return Use.COMPUTED
@@ -93,6 +94,8 @@ class Uses:
     def _is_lent(self, function: Fn, read: Read, name: str) -> bool:
         """Say whether data is lent to something else than an upload."""
         start = read.call.end
+        if f"&{name}".encode() not in function.unit.data and b"&mut" not in function.unit.data:
+            return False
         body = function.text(start, function.facts.body_end)
         for found in re.finditer(rf"&(?:mut\s+)?{name}\b", body):
             offset = start + len(body[: found.start()].encode())
