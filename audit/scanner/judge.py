@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from audit.rules.base import Rule
+from audit.scanner.checking import candidates_of
 from audit.scanner.extract.facts import Call
 from audit.scanner.fingerprint import Identity, fingerprints
 from audit.scanner.link.flow import Test
@@ -228,12 +229,14 @@ def _call_step(role: str, function: Fn, call: Call, message: str) -> Step:
     return Step(role, function.unit, call.start, call.end, function.symbol, message)
 
 
-def judge(judgement: Judgement, rules: Sequence[Rule]) -> tuple[tuple[Result, ...], tuple[RuleRun, ...]]:
+def judge(
+    judgement: Judgement, rules: Sequence[Rule], jobs: int = 1
+) -> tuple[tuple[Result, ...], tuple[RuleRun, ...]]:
     """Run the rules and return their results, one for each cause, in a stable order."""
     found: list[tuple[Rule, Candidate]] = []
     runs = []
-    for rule in rules:
-        found += [(rule, candidate) for candidate in rule.check(judgement)]
+    for rule, candidates in zip(rules, candidates_of(judgement, rules, jobs), strict=True):
+        found += [(rule, candidate) for candidate in candidates]
         reason = rule.not_run_reason(judgement)
         runs.append(RuleRun(rule.id, RuleStatus.NOT_RUN if reason else RuleStatus.RAN, reason))
     ordered = sorted(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from importlib import metadata
 
@@ -21,7 +21,7 @@ from audit.scanner.link.summaries import Summaries
 from audit.scanner.link.unit import Unit
 from audit.scanner.link.workspace import Workspace
 from audit.scanner.outcome.deciding import Outcomes
-from audit.scanner.processes import in_processes
+from audit.scanner.processes import ExtractingProcess
 from audit.scanner.profile import Profile
 from audit.scanner.ptx.assembler import Assembler
 from audit.scanner.ptx.kernels import Kernels
@@ -39,7 +39,8 @@ from audit.scanner.report import (
 from audit.scanner.source.base import Content, ReadFailure, Source, SourceFile
 from audit.scanner.source.selection import DOCUMENT_SUFFIX
 
-_BATCH_BYTES = 400_000
+# A process takes longer to start than to parse so much.
+_WORTH_A_PROCESS_BYTES = 400_000
 _PTX_SUFFIX = ".ptx"
 
 ProgressCallback = Callable[[Progress], None]
@@ -108,7 +109,7 @@ def _examine(
     judgement = Judgement(workspace, summaries, profile, kernels, _documents(reads))
     report(Progress("link", 1, 1))
     report(Progress("judge", 0, len(rules)))
-    results, runs = judge(judgement, rules)
+    results, runs = judge(judgement, rules, jobs)
     report(Progress("judge", len(rules), len(rules)))
     if observe is not None:
         observe(judgement)
@@ -187,7 +188,7 @@ def _extract_all(
             facts[path] = known
         else:
             pending.append(path)
-    # Big files first, so that no process is left with one at the end.
+    # Big files first: dealt out in turns they make shares of about the same size.
     pending.sort(key=lambda path: -len(contents[path].data))
     for path, one in _extracted(pending, contents, jobs):
         facts[path] = one
@@ -201,35 +202,21 @@ def _extract_all(
 def _extracted(
     paths: Sequence[str], contents: Mapping[str, Content], jobs: int
 ) -> Iterator[tuple[str, FileFacts]]:
-    if jobs < 2 or len(paths) < 2:
-        for path in paths:
-            yield path, extract(contents[path].data)
-        return
     # Processes, not threads: the parser holds the interpreter's lock.
-    batches = _batches(paths, contents)
-    answers = in_processes(
-        _extract_batch, [[contents[path].data for path in batch] for batch in batches], jobs
-    )
-    for batch, found in zip(batches, answers, strict=True):
-        yield from zip(batch, found, strict=True)
-
-
-def _batches(paths: Sequence[str], contents: Mapping[str, Content]) -> list[list[str]]:
-    batches: list[list[str]] = []
-    size = _BATCH_BYTES
-    for path in paths:
-        length = len(contents[path].data)
-        if size + length > _BATCH_BYTES:
-            batches.append([])
-            size = 0
-        batches[-1].append(path)
-        size += length
-    return batches
-
-
-def _extract_batch(batch: list[bytes]) -> list[FileFacts]:
-    gc.disable()
-    return [extract(data) for data in batch]
+    count = min(jobs, 1 + sum(len(contents[path].data) for path in paths) // _WORTH_A_PROCESS_BYTES)
+    own, *others = (paths[first::count] for first in range(count))
+    with ExitStack() as running:
+        processes = [
+            running.enter_context(ExtractingProcess([contents[path].data for path in share]))
+            for share in others
+        ]
+        for path in own:
+            yield path, extract(contents[path].data)
+        for share, process in zip(others, processes, strict=True):
+            found = process.facts()
+            yield from zip(share, found, strict=False)
+            for path in share[len(found) :]:
+                yield path, extract(contents[path].data)
 
 
 def _link(

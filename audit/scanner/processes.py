@@ -1,35 +1,131 @@
-"""Processes that work for the scanner."""
+"""Processes that work beside the scanner's own.
+
+Nothing of `multiprocessing`: that refuses to work inside a daemonic process, which a Celery worker's is.
+Whatever such a process does not deliver, the scanner does itself.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import forkserver, get_context, resource_tracker
-from typing import TypeVar
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
 
-Item = TypeVar("Item")
-Answer = TypeVar("Answer")
+from audit.scanner.extract.facts import FileFacts
+from audit.scanner.extract.serial import FactsFormatError, load_facts
+from audit.scanner.extract.worker import read_parts, write_parts
+
+_COMMAND = (sys.executable, "-m", "audit.scanner.extract.worker")
+_HEADER_BYTES = 8
 
 
-def in_processes(function: Callable[[Item], Answer], items: Iterable[Item], jobs: int) -> Iterator[Answer]:
-    """Yield the function's answers in the order of the items, from as many processes as there are jobs.
+class ExtractingProcess:
+    """Extracts the facts of some texts meanwhile; a context manager, at whose end the process is gone.
 
-    Ctrl-C reaches every process of a terminal, and only this one answers it. A worker that died of it while
-    it starts would leave the pool waiting for ever: so the signal is held back until all are on their way,
-    and the server that they are forked from hands that on to them. What is not begun then is dropped.
+    Texts and facts go through files without a name: neither side ever waits for the other to read.
     """
-    # Starting the tracker unblocks the signal, so it comes first.
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    pool = ProcessPoolExecutor(jobs, mp_context=get_context("forkserver"))
-    try:
+
+    def __init__(self, texts: Sequence[bytes]) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        # Both are closed when this is.
+        self._texts_file = texts_file = tempfile.TemporaryFile()  # noqa: SIM115
+        self._facts_file = tempfile.TemporaryFile()  # noqa: SIM115
+        write_parts(texts_file, texts)
+        texts_file.seek(0)
+        with suppress(OSError):
+            self._process = subprocess.Popen(
+                _COMMAND,
+                stdin=texts_file,
+                stdout=self._facts_file,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        self._texts_file.close()
+        self._facts_file.close()
+
+    def facts(self) -> list[FileFacts]:
+        """Wait for the facts and return them in the order of the texts; those of the last may be missing."""
+        if self._process is None:
+            return []
+        self._process.wait()
+        self._facts_file.seek(0)
+        found = []
+        for part in read_parts(self._facts_file):
+            try:
+                found.append(load_facts(part))
+            except FactsFormatError:
+                break
+        return found
+
+
+class ForkedCopy:
+    """Does work in a copy of this process; a context manager, at whose end the copy is gone.
+
+    Only a process without other threads is copied: a lock that one of them holds would never be free again.
+    """
+
+    def __init__(self, work: Callable[[], bytes]) -> None:
+        self._process_id = 0
+        if not hasattr(os, "fork") or threading.active_count() > 1:
+            return
+        self._reading, writing = os.pipe()
+        # An interrupt between the fork and the copy's own handler would be answered twice.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            forkserver.ensure_running()
-            answers = pool.map(function, items)
+            self._process_id = os.fork()
+            if not self._process_id:
+                _work_and_exit(work, writing, before)
         finally:
-            # What was held back is raised right here: within the outer block.
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        yield from answers
+        os.close(writing)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process_id:
+            os.close(self._reading)
+            os.kill(self._process_id, signal.SIGKILL)
+            with suppress(ChildProcessError):
+                os.waitpid(self._process_id, 0)
+
+    def answer(self) -> bytes | None:
+        """Wait for what the copy has worked out; None when there is no copy, or none that came to an end."""
+        if not self._process_id:
+            return None
+        data = bytearray()
+        while chunk := os.read(self._reading, 1 << 20):
+            data += chunk
+        length = int.from_bytes(data[:_HEADER_BYTES], "little")
+        return bytes(data[_HEADER_BYTES:]) if len(data) == _HEADER_BYTES + length else None
+
+
+def _work_and_exit(work: Callable[[], bytes], writing: int, before: set[int | signal.Signals]) -> None:
+    """Be the copy: nothing that it has inherited, no handler and no buffer, may run when it ends."""
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        answer = work()
+        with open(writing, "wb") as stream:
+            stream.write(len(answer).to_bytes(_HEADER_BYTES, "little") + answer)
     finally:
-        pool.shutdown(cancel_futures=True)
+        os._exit(0)

@@ -83,11 +83,7 @@ class Uses:
         uses = [body[end : end + 8] for end in ends_of(name, body)]
         if uses and all(following.startswith(".len()") for following in uses):
             return Use.MEASURED
-        if (
-            uses
-            and not self._is_lent(function, read, name)
-            and all(map(_HANDED_OVER.match, uses))
-        ):
+        if uses and not self._is_lent(function, read, name) and all(map(_HANDED_OVER.match, uses)):
             return Use.REWRAPPED
         return Use.COMPUTED
 

@@ -1,0 +1,139 @@
+"""Processes beside the scanner's own: they deliver the same, and nothing is lost when they don't."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from io import BytesIO
+from multiprocessing.connection import Connection
+
+import pytest
+
+from audit.rules import RULES
+from audit.scanner import pipeline, processes
+from audit.scanner.extract import extract
+from audit.scanner.extract.worker import read_parts, write_parts
+from audit.scanner.pipeline import scan
+from audit.scanner.processes import ExtractingProcess, ForkedCopy
+from audit.scanner.profile import load_profile
+from audit.scanner.report import Result, ScanReport
+from audit.scanner.source.memory import MemorySource
+
+TEXTS = [b"fn f() { g(1)?; }", b"", "fn später() { todo!() }".encode()]
+OPERATOR = """
+/// Works on GPU when available, CPU otherwise.
+pub fn gpu_relu(x: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
+    match get_or_compile(d.context(), RELU_PTX, "relu") {
+        Ok(kernel) => launch(&kernel, x, d),
+        Err(_) => {
+            let host = gpu_to_cpu(x, d)?;
+            cpu_to_gpu(&host.iter().map(|v| v.max(0.0)).collect::<Vec<f32>>(), d)
+        }
+    }
+}
+"""
+FILES = {
+    "Cargo.toml": b'[package]\nname = "ferrotorch-gpu"\n',
+    "src/lib.rs": b"mod a;\nmod b;\n" + OPERATOR.encode(),
+    "src/a.rs": OPERATOR.replace("gpu_relu", "gpu_a").encode(),
+    "src/b.rs": OPERATOR.replace("gpu_relu", "gpu_b").encode(),
+}
+
+
+@pytest.fixture(autouse=True)
+def every_file_is_worth_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "_WORTH_A_PROCESS_BYTES", 1)
+
+
+def scanned(jobs: int) -> ScanReport:
+    return scan(MemorySource(FILES), profile=load_profile(), rules=RULES, jobs=jobs)
+
+
+def test_a_process_delivers_the_facts_in_the_order_of_the_texts() -> None:
+    with ExtractingProcess(TEXTS) as process:
+        assert process.facts() == [extract(text) for text in TEXTS]
+
+
+def test_a_process_that_can_not_start_delivers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_COMMAND", ("/no/such/program",))
+    with ExtractingProcess(TEXTS) as process:
+        assert process.facts() == []
+
+
+def test_a_part_that_is_cut_off_is_left_out() -> None:
+    stream = BytesIO()
+    write_parts(stream, [b"one", b"", b"two"])
+    whole = stream.getvalue()
+    assert list(read_parts(BytesIO(whole))) == [b"one", b"", b"two"]
+    assert list(read_parts(BytesIO(whole[:-1]))) == [b"one", b""]
+
+
+def test_a_copy_answers_what_it_worked_out() -> None:
+    with ForkedCopy(lambda: b"x" * 1_000_000 + str(os.getpid()).encode()) as copy:
+        answer = copy.answer()
+    assert answer is not None
+    assert answer[:1_000_000] == b"x" * 1_000_000
+    assert int(answer[1_000_000:]) != os.getpid()
+
+
+def test_a_copy_whose_work_fails_answers_nothing() -> None:
+    def fail() -> bytes:
+        raise ValueError("no answer")
+
+    with ForkedCopy(fail) as copy:
+        assert copy.answer() is None
+
+
+def test_a_process_with_other_threads_is_not_copied() -> None:
+    is_over = threading.Event()
+    other = threading.Thread(target=is_over.wait)
+    other.start()
+    try:
+        with ForkedCopy(lambda: b"copied") as copy:
+            assert copy.answer() is None
+    finally:
+        is_over.set()
+        other.join()
+
+
+def test_several_processes_find_what_one_finds() -> None:
+    one, three = scanned(1), scanned(3)
+    assert len({result.rule_id for result in one.results}) > 2
+    assert three.results == one.results
+    assert three.manifest == one.manifest
+    assert three.rule_runs == one.rule_runs
+
+
+@pytest.mark.parametrize("command", [("/no/such/program",), (sys.executable, "-c", "")])
+def test_a_scan_whose_processes_fail_finds_the_same(
+    monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    expected = scanned(1).results
+    monkeypatch.setattr(processes, "_COMMAND", command)
+    monkeypatch.setattr(ForkedCopy, "answer", lambda _: None)
+    assert scanned(2).results == expected
+
+
+def test_a_daemonic_process_scans_with_several_processes(daemonic: Connection) -> None:
+    assert daemonic.poll(60)
+    assert daemonic.recv() == scanned(1).results
+
+
+@pytest.fixture
+def daemonic() -> Iterator[Connection]:
+    """The results of a scan in a process such as Celery's: it may have no children by multiprocessing."""
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=send_results, args=(theirs,), daemon=True)
+    process.start()
+    yield ours
+    process.kill()
+    process.join()
+
+
+def send_results(connection: Connection) -> None:
+    found: tuple[Result, ...] = scanned(2).results
+    connection.send(found)
