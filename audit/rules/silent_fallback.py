@@ -169,6 +169,17 @@ class SilentFallback(Rule):
             """,
         ),
         Example(
+            "closure for a failure that answers with host results and more",
+            """
+            pub fn gpu_label(a: &CudaBuffer<f32>, d: &GpuDevice) -> (CudaBuffer<f32>, Stats) {
+                launch_label(a, d).unwrap_or_else(|_| {
+                    let (labels, stats) = host::label(a);
+                    (cpu_to_gpu(&labels, d), stats)  //~ FT001
+                })
+            }
+            """,
+        ),
+        Example(
             "launch that is tried, then a helper on the host",
             """
             fn cpu_fallback(a: &CudaBuffer<f32>, d: &GpuDevice, op: fn(f32) -> f32) -> GpuResult<Buffer> {

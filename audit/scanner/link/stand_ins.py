@@ -139,7 +139,7 @@ class StandIns:
         answer = _ANSWER.sub("", text)
         if self._summaries.tests.names_host(text) and "(" not in answer:
             return "host-device-by-default"
-        called = re.match(r"^(?:return\s+)?(?:Ok\()?([\w:]+)", text)
+        called = re.match(r"^(?:return\s+)?(?:Ok\()?\(?([\w:]+)", text)
         is_upload = called is not None and called[1].rpartition("::")[2] in self._summaries.profile.uploads
         if is_upload or (_COMPUTES.search(text) and not _RUNS_LAYERS.search(text)):
             return "host-body-on-failure"
