@@ -14,6 +14,7 @@ _ROOT = re.compile(r"^([A-Za-z_][\w]*(?:\s*::\s*(?:<[^>]*>|\w+))*)\s*(.?)", re.D
 _WRAPPERS = re.compile(r"\b(?:\w*Result(?=\s*<)|Result|Option|Arc|Box)\b")
 _CALLABLE = re.compile(r"\b(?:Fn|FnMut|FnOnce|fn)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 _ASSOCIATED = re.compile(r"\bSelf::(\w+)")
+_TYPE_NAME = re.compile(r"\b[A-Z]\w+")
 _DEPTH = 5
 
 
@@ -115,6 +116,7 @@ class Operands:
     def returns_host_data(self, function: Fn) -> bool:
         """Say whether a function's return type is host data: reading is what it is for."""
         type_ = _ASSOCIATED.sub(lambda name: _associated(function, name[1]), function.facts.return_type)
+        type_ = _TYPE_NAME.sub(lambda name: _alias(function, name[0]), type_)
         if not type_ or self.names_device_type(type_) or re.search(r"\bSelf\b", type_):
             return False
         fields = self._workspace.struct_fields
@@ -168,6 +170,15 @@ def _associated(function: Fn, name: str) -> str:
     body = function.text(scope.body_start, scope.body_end) if scope is not None else ""
     given = re.search(rf"\btype\s+{name}\s*=\s*([^;]+);", body)
     return given[1] if given is not None else f"Self::{name}"
+
+
+def _alias(function: Fn, name: str) -> str:
+    """Return what a type of the file stands for, or its name where it stands for none."""
+    data = function.unit.data
+    if data.find(f"type {name} ".encode()) < 0:
+        return name
+    given = re.search(rf"\btype\s+{name}\s*=\s*([^;]+);".encode(), data)
+    return given[1].decode("utf-8", "replace") if given is not None else name
 
 
 def _bare_return(function: Fn) -> str:
