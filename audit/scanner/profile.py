@@ -75,6 +75,7 @@ class LaunchWords:
     library_families: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
     operators: tuple[str, ...] = ()
+    views: tuple[str, ...] = ()
     driver_calls: tuple[str, ...] = ()
 
 

@@ -30,7 +30,11 @@ class DeviceWork:
     def is_device_call(self, function: Fn, call: Call) -> bool:
         """Say whether a call puts work on the device, by itself or through its callee."""
         profile = self._summaries.profile
-        if call.name in profile.uploads or call.name in profile.downloads:
+        if (
+            call.name in profile.uploads
+            or call.name in profile.downloads
+            or call.name in profile.launch.views
+        ):
             return False
         if call.kind != CallKind.MACRO and (
             self._summaries.is_launch(function, call) or self._calls_given_model(function, call)

@@ -11,6 +11,7 @@ _ELEMENT = re.compile(r"\[\d+\](?!\s*\.\s*(?:iter|to_vec|chunks|clone)\b)")
 _FIRST = re.compile(r"\s*\.(?:first|iter(?:::<\w+>)?\(\)\s*\.next)\(\)")
 _LENGTH = re.compile(r"\s*\.(?:len|is_empty)\(\)")
 _UNWRAPPED = re.compile(r"^(?:\)|\?|\.(?:unwrap|await|expect\([^)]*\))(?:\(\))?|\s)*$")
+_ITERATED = re.compile(r"^\??\s*\.iter\(\)\)?\s*\.(?:all|any)\(")
 _COMMENT = re.compile(r"//[^\n]*")
 _LONGEST = 60
 
@@ -36,6 +37,17 @@ def picks_elements(function: Fn, call: Call) -> bool:
         elif not _LENGTH.match(after):
             return False
     return is_picked
+
+
+def bound_truth(function: Fn, call: Call) -> tuple[str, int]:
+    """Return the local that holds whether all, or any, of what a call reads is so; and its `let`'s end."""
+    for let in function.facts.lets:
+        if let.value_start <= call.start < let.value_end:
+            name = function.text(let.pattern_start, let.pattern_end)
+            rest = function.text(call.end, let.value_end)
+            if name.isidentifier() and _ITERATED.match(rest):
+                return name, let.end
+    return "", 0
 
 
 def _bound(function: Fn, call: Call) -> tuple[str, int]:

@@ -11,7 +11,7 @@ from audit.scanner.link.copies import Copies, round_trips
 from audit.scanner.link.graph import CallGraph
 from audit.scanner.link.launches import Launches
 from audit.scanner.link.pardons import Pardons
-from audit.scanner.link.picks import picks_elements
+from audit.scanner.link.picks import bound_truth, picks_elements
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
 
@@ -203,6 +203,8 @@ class Reads:
         words = self._graph.profile.transfer
         if words.scalar_reads and (call.name in words.scalar_reads or picks_elements(function, call)):
             return None
+        if words.scalar_reads and self._is_only_checked(function, call):
+            return None
         if call.name in words.device_arguments:
             if not self._graph.moves_to_host(function, call):
                 return None
@@ -225,6 +227,27 @@ class Reads:
         ):
             pardon = ""
         return Read(call, operand, None, pardon)
+
+    def _is_only_checked(self, function: Fn, call: Call) -> bool:
+        """Say whether what is read decides on nothing but an error: an argument is checked."""
+        name, end = bound_truth(function, call)
+        if not name:
+            return False
+        refused = [
+            region
+            for index, region in enumerate(function.facts.regions)
+            if region.kind == RegionKind.THEN
+            and any(one.region == index and self._graph.is_error(one) for one in function.facts.calls)
+        ]
+        body = function.unit.data[: function.facts.body_end]
+        uses = [
+            found.start()
+            for found in re.finditer(rb"\b" + name.encode() + rb"\b", body)
+            if found.start() >= end
+        ]
+        return bool(uses) and all(
+            any(region.condition_start <= use < region.condition_end for region in refused) for use in uses
+        )
 
     def _is_idle_gpu_operator(self, function: Fn) -> bool:
         """Say whether GPU code yields tensors and never launches: to refuse one device is not its answer."""
@@ -275,6 +298,9 @@ class Reads:
         if fields is None or self._graph.operands.names_device_type(type_):
             return False
         arguments = self._graph.resolver.arguments(function, call)
+        if arguments and call.name in self._graph.profile.transfer.transfer_apis:
+            # A device's method that copies what it is given.
+            return False
         if any(self._comes_from_gpu_code(function, call, one) for one in arguments):
             return False
         callees = self._graph.resolver.resolve(function, call)

@@ -274,3 +274,76 @@ def test_a_function_that_is_given_the_weights_loads() -> None:
     """
     assert _in(source) == []
     assert _in(source.replace("weights: VarBuilder", "weights: &Tensor")) == ["reference-punt"]
+
+
+def test_a_check_of_an_argument_reads_no_data() -> None:
+    source = """
+    pub fn lstm(x: &Tensor, peepholes: &Tensor) -> Result<Tensor> {
+        let is_zero = peepholes.to_vec1::<f32>()?.iter().all(|v| *v == 0.0);
+        if !is_zero {
+            bail!("peepholes are not supported");
+        }
+        x.affine(2.0, 0.0)
+    }
+    """
+    assert _in(source) == []
+    assert _in(source.replace("if !is_zero {", "if !is_zero { touch(is_zero);\n }\n if x.rank() > 9 {")) != []
+
+
+def test_a_change_of_layout_is_no_device_work() -> None:
+    source = """
+    impl Tensor {
+        pub fn reshape(&self, rank: usize) -> Result<Tensor> {
+            launch_copy(self, rank)
+        }
+    }
+    pub fn resized(x: &Tensor) -> Result<Tensor> {
+        let rows = x.reshape(2)?;
+        let values = rows.to_vec1::<f32>()?;
+        Tensor::from_vec(interpolated(&values), 2, x.device())
+    }
+    """
+    assert _in(source) == ["reference-punt"]
+    assert _in(source.replace("reshape", "softmax_rows")) == ["host-readback"]
+
+
+def test_a_list_under_another_name_is_a_list() -> None:
+    source = """
+    type Rows = (Vec<Vec<f32>>, Vec<Vec<u32>>);
+
+    pub fn top(x: &Tensor) -> Result<Rows> {
+        let rows = x.to_vec2::<f32>()?;
+        Ok(split(rows))
+    }
+    """
+    assert _in(source) == []
+    assert _in(source.replace("Vec<Vec<f32>>,", "Tensor,")) == ["reference-punt"]
+
+
+def test_a_transfer_of_the_device_reads_what_it_is_given() -> None:
+    source = """
+    pub struct CudaDevice { ordinal: usize }
+
+    impl CudaDevice {
+        pub fn clone_dtoh(&self, src: &CudaSlice<f32>) -> Result<Vec<f32>> {
+            self.stream().copy(src)
+        }
+    }
+
+    pub struct QCudaStorage { device: CudaDevice, data: CudaSlice<u8> }
+
+    impl QCudaStorage {
+        pub fn quantize(&mut self, src: &CudaStorage) -> Result<()> {
+            let src = match &src.slice {
+                CudaStorageSlice::F32(data) => self.device.clone_dtoh(data)?,
+                _ => bail!("only f32"),
+            };
+            self.data = self.device.clone_htod(&quantized(&src))?;
+            Ok(())
+        }
+    }
+    """
+    found = _found("mod cuda;", **{"src/cuda.rs": source})
+    assert [(rule, symbol) for rule, _, symbol in found if rule != "missing-gpu-test"] == [
+        ("fake-gpu-function", "quantize")
+    ]
