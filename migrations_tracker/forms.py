@@ -76,6 +76,17 @@ class RepositorySettingsForm(forms.Form):
     )
 
 
+class TokenForm(forms.Form):
+    """What a token is for."""
+
+    name = forms.CharField(
+        label="Name",
+        max_length=100,
+        help_text="Where it is used, such as “CI of ferrotorch”.",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+
+
 class ScanForm(forms.Form):
     """Which revision of a repository to scan."""
 

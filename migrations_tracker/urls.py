@@ -7,7 +7,9 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
 
 from migrations_tracker.api import capabilities as capabilities_api
+from migrations_tracker.sign_in import LogInForm
 from migrations_tracker.views import (
+    account,
     capabilities,
     gaps,
     matches,
@@ -24,14 +26,19 @@ urlpatterns = [
     path("", repositories.overview_page, name="overview"),
     path(
         "login/",
-        LoginView.as_view(template_name="login.html", redirect_authenticated_user=True),
+        LoginView.as_view(
+            template_name="login.html", redirect_authenticated_user=True, authentication_form=LogInForm
+        ),
         name="login",
     ),
     path("logout/", LogoutView.as_view(), name="logout"),
+    path("account/", account.account_page, name="account"),
+    path("account/tokens/<int:pk>/revoke/", account.token_revoke, name="token-revoke"),
     path("repositories/add/", repositories.repository_create, name="repository-add"),
     path("repositories/<slug:slug>/", repositories.repository_detail, name="repository-detail"),
     path("repositories/<slug:slug>/scan/", repositories.repository_scan, name="repository-scan"),
     path("repositories/<slug:slug>/follow/", repositories.repository_follow, name="repository-follow"),
+    path("repositories/<slug:slug>/pushes/", repositories.repository_pushes, name="repository-pushes"),
     path("repositories/<slug:slug>/settings/", repositories.repository_settings, name="repository-settings"),
     path("scan-requests/<int:pk>/cancel/", scans.request_cancel, name="scan-request-cancel"),
     path("scan-requests/<int:pk>/", scans.scan_request_detail, name="scan-request-detail"),
@@ -66,5 +73,8 @@ urlpatterns = [
     path("policy/", policy.policy_index, name="policy"),
     path("policy/<str:key>/", policy.clause_detail, name="clause-detail"),
     path("", include("migrations_tracker.machine_urls")),
+    path("", include("migrations_tracker.program_urls")),
+    # One page logs people in, and it counts who guesses.
+    path("admin/login/", account.admin_log_in, name="admin-log-in"),
     path("admin/", admin.site.urls),
 ]

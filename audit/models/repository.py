@@ -17,14 +17,17 @@ class RepositoryKind(models.TextChoices):
 
 
 SETTINGS_OF_REPOSITORY = ("name", "profile", "followed_branches", "schedule", "credentials")
+PUSHES_OF_REPOSITORY = ("push_secret_number", "listens_to_pushes")
 
 
 @pghistory.track(
     pghistory.UpdateEvent(
-        "changed", row=pghistory.Old, condition=pghistory.AnyChange(*SETTINGS_OF_REPOSITORY)
+        "changed",
+        row=pghistory.Old,
+        condition=pghistory.AnyChange(*SETTINGS_OF_REPOSITORY, *PUSHES_OF_REPOSITORY),
     ),
     pghistory.DeleteEvent("removed", row=pghistory.Old),
-    fields=["location", *SETTINGS_OF_REPOSITORY],
+    fields=["location", *SETTINGS_OF_REPOSITORY, *PUSHES_OF_REPOSITORY],
     model_name="RepositoryEvent",
 )
 class Repository(models.Model):
@@ -44,6 +47,8 @@ class Repository(models.Model):
     followed_branches = ArrayField(models.CharField(max_length=255), default=list, blank=True)
     schedule = models.CharField(max_length=200, blank=True)
     credentials = models.CharField(max_length=110, blank=True)
+    push_secret_number = models.PositiveIntegerField(default=0)
+    listens_to_pushes = models.BooleanField(default=False)
     added_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )

@@ -42,9 +42,9 @@ class ScanRequest(LeasedRow):
         constraints = (
             *lease_constraints("scan_request"),
             models.UniqueConstraint(
-                name="scan_request_once_while_open",
+                name="scan_request_once_while_waiting",
                 fields=["repository", "revision", "follows"],
-                condition=Q(state__in=[RowState.PENDING, RowState.RUNNING]),
+                condition=Q(state=RowState.PENDING),
             ),
             models.CheckConstraint(
                 name="scan_request_follows_no_revision", condition=Q(follows=False) | Q(revision="")

@@ -26,29 +26,30 @@ CONTROL_CHARACTERS = frozenset(map(chr, range(33))) | {"\x7f"}
 def scan_request_create(
     *, repository: Repository, revision: str, actor: User | None, asked_by: AskedBy = AskedBy.PERSON
 ) -> ScanRequest:
-    """Keep the wish to see a revision scanned. Whoever asks for the same while it is open shares it."""
+    """Keep the wish to see a revision scanned. Whoever asks for the same while it waits shares it."""
     revision = revision_check(repository=repository, revision=revision)
-    return _open_request(repository, revision=revision, follows=False, actor=actor, asked_by=asked_by)
+    return _waiting_request(repository, revision=revision, follows=False, actor=actor, asked_by=asked_by)
 
 
 def follow_request_create(*, repository: Repository, actor: User | None, asked_by: AskedBy) -> ScanRequest:
-    """Keep the wish to see what is new on the branches that are followed; while it is open there is one."""
-    return _open_request(repository, revision="", follows=True, actor=actor, asked_by=asked_by)
+    """Keep the wish to see what is new on the branches that are followed; while it waits there is one."""
+    return _waiting_request(repository, revision="", follows=True, actor=actor, asked_by=asked_by)
 
 
-def _open_request(
+def _waiting_request(
     repository: Repository, *, revision: str, follows: bool, actor: User | None, asked_by: AskedBy
 ) -> ScanRequest:
     wish = {"repository": repository, "revision": revision, "follows": follows}
-    still_open = ScanRequest.objects.filter(**wish, state__in=[RowState.PENDING, RowState.RUNNING])
+    # One that runs may have fetched before what this one is asked for was pushed.
+    waiting = ScanRequest.objects.filter(**wish, state=RowState.PENDING)
     try:
         with transaction.atomic():
-            return still_open.first() or ScanRequest.objects.create(
+            return waiting.first() or ScanRequest.objects.create(
                 **wish, requested_by=actor, asked_by=asked_by
             )
     except IntegrityError:
         # Another request for the same came first; it may even be over by now.
-        return still_open.first() or ScanRequest.objects.filter(**wish).latest("id")
+        return waiting.first() or ScanRequest.objects.filter(**wish).latest("id")
 
 
 def scan_request_execute(*, pk: int) -> list[ScanRun]:

@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required, permission_required
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from audit.errors import AuditError
@@ -18,6 +19,7 @@ from migrations_tracker.forms import RepositoryAddForm, RepositorySettingsForm, 
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.selectors import overview
 from migrations_tracker.selectors.schedules import last_follow, schedule_of
+from migrations_tracker.services.pushes import push_close, push_secret, push_secret_renew
 from migrations_tracker.services.repository_settings import repository_configure
 from migrations_tracker.services.scans import follow_ask, scan_ask
 
@@ -110,8 +112,29 @@ def repository_settings(request: SignedInRequest, slug: str) -> HttpResponse:
         if form.is_valid() and _configured(repository, form):
             messages.success(request, "Saved.")
             return redirect(repository)
-    context = {"repository": repository, "form": form, "zone": settings.TIME_ZONE}
-    return render(request, "repository_settings.html", context, status=status)
+    context = {
+        "repository": repository,
+        "form": form,
+        "zone": settings.TIME_ZONE,
+        "push_address": request.build_absolute_uri(reverse("api-push", args=[repository.slug])),
+        "push_secret": push_secret(repository=repository) if repository.listens_to_pushes else "",
+    }
+    response = render(request, "repository_settings.html", context, status=status)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@login_required
+@permission_required("audit.change_repository", raise_exception=True)
+@require_POST
+def repository_pushes(request: SignedInRequest, slug: str) -> HttpResponse:
+    """Open a repository's push address, give it a new secret, or close it."""
+    repository = get_object_or_404(Repository, slug=slug)
+    if request.POST.get("do") == "close":
+        push_close(repository=repository)
+    else:
+        push_secret_renew(repository=repository)
+    return redirect("repository-settings", repository.slug)
 
 
 def _configured(repository: Repository, form: RepositorySettingsForm) -> bool:

@@ -60,6 +60,7 @@ def test_nothing_is_found_on_any_page(
         "/repositories/add/",
         repository.get_absolute_url(),
         f"{repository.get_absolute_url()}settings/",
+        "/account/",
         site.first_seen_scan.get_absolute_url(),
         waiting.get_absolute_url(),
         failed.get_absolute_url(),

@@ -13,6 +13,7 @@ from audit.models import CapabilityGap, FallbackSite, Repository, RowState
 from audit.parity.capability import State
 from audit.scanner.report import FileStatus, ManifestEntry, RuleRun, RuleStatus
 from migrations_tracker.lifecycle import Status
+from migrations_tracker.services.api_tokens import api_token_create
 from migrations_tracker.services.comments import comment_create
 from migrations_tracker.services.migration_reports import report_create, report_execute
 from migrations_tracker.services.site_migrations import site_migration_transition
@@ -28,13 +29,15 @@ from tests.factories import (
     store_capabilities,
 )
 
-PUBLIC = {"login", "logout", "health"}
+PUBLIC = {"login", "logout", "health", "admin-log-in"}
 POST_ONLY = {
     "repository-scan",
     "gap-transition",
     "gap-assign",
     "report-ask",
     "repository-follow",
+    "repository-pushes",
+    "token-revoke",
     "scan-cancel",
     "scan-again",
     "scan-request-cancel",
@@ -68,6 +71,7 @@ def addresses(site: FallbackSite, repository: Repository) -> dict[str, str]:
     numbers = {
         "scan-detail": scan,
         "scan-cancel": scan,
+        "token-revoke": api_token_create(owner=make_user("grace"), name="CI")[0].pk,
         "scan-again": scan,
         "scan-request-detail": request.pk,
         "scan-request-cancel": request.pk,

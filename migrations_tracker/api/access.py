@@ -1,0 +1,88 @@
+"""Who a program acts for, and how it is answered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import update_wrapper
+from typing import Any, Concatenate, ParamSpec
+
+import pghistory
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
+
+from audit.errors import AuditError
+from audit.scanner.errors import ScanError
+from migrations_tracker.errors import PlanError
+from migrations_tracker.services.api_tokens import api_token_owner
+
+BAD_REQUEST, UNAUTHORISED, FORBIDDEN, NOT_FOUND, TOO_LARGE, UNPROCESSABLE = 400, 401, 403, 404, 413, 422
+MAX_BODY_BYTES = 64 * 1024
+_P = ParamSpec("_P")
+
+
+class RefusedError(Exception):
+    """What a program asked for is not answered; the message says why."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def for_programs(
+    view: Callable[Concatenate[HttpRequest, User, _P], HttpResponse],
+) -> Callable[Concatenate[HttpRequest, _P], HttpResponse]:
+    """Answer whoever shows a token, as its owner; what goes wrong is JSON with one sentence.
+
+    A session is no token: a page of another site can't make a browser act here.
+    """
+
+    def answer(request: HttpRequest, /, *args: _P.args, **kwargs: _P.kwargs) -> HttpResponse:
+        scheme, _, text = request.headers.get("Authorization", "").partition(" ")
+        owner = api_token_owner(text=text.strip()) if scheme.lower() == "bearer" else None
+        if owner is None:
+            refused = refusal("Show a token: `Authorization: Bearer fa_...`.", UNAUTHORISED)
+            refused["WWW-Authenticate"] = "Bearer"
+            return refused
+        try:
+            with pghistory.context(user=owner.pk):
+                return view(request, owner, *args, **kwargs)
+        except RefusedError as error:
+            return refusal(str(error), error.status)
+        except (AuditError, ScanError, PlanError) as error:
+            return refusal(str(error), UNPROCESSABLE)
+
+    return csrf_exempt(update_wrapper(answer, view))
+
+
+def refusal(message: str, status: int) -> HttpResponse:
+    """Say in JSON why something is not answered."""
+    return JsonResponse({"error": message}, status=status)
+
+
+def body_of(request: HttpRequest, *, limit: int = MAX_BODY_BYTES) -> bytes:
+    """Read a body up to its limit."""
+    body = request.read(limit + 1)
+    if len(body) > limit:
+        raise RefusedError(f"The limit here is {limit} bytes.", TOO_LARGE)
+    return body
+
+
+def fields_of(body: bytes) -> Mapping[str, Any]:
+    """Read a JSON object; nothing at all is an empty one."""
+    try:
+        found = json.loads(body or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise RefusedError("The body is no JSON.", BAD_REQUEST) from error
+    if not isinstance(found, dict):
+        raise RefusedError("The body is no JSON object.", BAD_REQUEST)
+    return found
+
+
+def text_in(fields: Mapping[str, Any], name: str) -> str:
+    """Return a field that is text, or nothing."""
+    value = fields.get(name, "")
+    if not isinstance(value, str) or "\0" in value:
+        raise RefusedError(f"`{name}` is text.", BAD_REQUEST)
+    return value

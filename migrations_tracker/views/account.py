@@ -1,0 +1,64 @@
+"""A person's own page: the tokens of their programs."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth import REDIRECT_FIELD_NAME
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from migrations_tracker.errors import PlanError
+from migrations_tracker.forms import TokenForm
+from migrations_tracker.http import SignedInRequest
+from migrations_tracker.models import ApiToken
+from migrations_tracker.services.api_tokens import api_token_create, api_token_revoke
+
+UNPROCESSABLE = 422
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def account_page(request: SignedInRequest) -> HttpResponse:
+    """Show a person's tokens, and make one; its text is shown in the answer and never again."""
+    form = TokenForm(request.POST if request.method == "POST" else None)
+    made, status = "", 200
+    if request.method == "POST":
+        status = UNPROCESSABLE
+        if form.is_valid():
+            try:
+                _, made = api_token_create(owner=request.user, name=form.cleaned_data["name"])
+                form, status = TokenForm(), 200
+            except PlanError as error:
+                form.add_error("name", str(error))
+    context = {
+        "form": form,
+        "made": made,
+        "tokens": ApiToken.objects.filter(owner=request.user, revoked_at=None),
+    }
+    response = render(request, "account.html", context, status=status)
+    if made:
+        response["Cache-Control"] = "no-store"
+    return response
+
+
+@require_GET
+def admin_log_in(request: HttpRequest) -> HttpResponse:
+    """Send who is not logged in to the one page that logs people in; who is may not see the admin."""
+    if request.user.is_authenticated:
+        raise PermissionDenied
+    return redirect_to_login(request.GET.get(REDIRECT_FIELD_NAME) or reverse("admin:index"))
+
+
+@login_required
+@require_POST
+def token_revoke(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Revoke one of a person's own tokens."""
+    token = get_object_or_404(ApiToken, pk=pk, owner=request.user)
+    if api_token_revoke(token=token):
+        messages.success(request, f"The token “{token.name}” is revoked.")
+    return redirect("account")

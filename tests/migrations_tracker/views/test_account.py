@@ -1,0 +1,109 @@
+"""Logging in, and a person's tokens."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from pytest_django import Settings
+
+from audit.models import Repository
+from migrations_tracker.models import ApiToken, LoginFailure
+from migrations_tracker.services.api_tokens import api_token_owner
+from migrations_tracker.services.log_ins import FAILURES_OF_ADDRESS, FAILURES_OF_PAIR
+from tests.factories import PASSWORD, make_user
+
+LOGIN = "/login/"
+
+
+def try_it(name: str, password: str, **headers: str) -> bytes:
+    response = Client().post(LOGIN, {"username": name, "password": password}, headers=headers)
+    return b"" if response.status_code == 302 else response.content
+
+
+def test_whoever_guesses_is_slowed_down_and_the_right_password_is_not_looked_at(ada: User) -> None:
+    for _ in range(FAILURES_OF_PAIR - 1):
+        assert b"Please enter a correct username" in try_it("ada", "wrong")
+    assert b"Too many log-ins failed" in try_it("ada", "wrong")
+    assert b"Too many log-ins failed" in try_it("ada", PASSWORD)
+    assert b"Too many log-ins failed" in try_it(" ADA", PASSWORD), "spelt otherwise, it is the same name"
+    LoginFailure.objects.update(created_at=timezone.now() - timedelta(minutes=16))
+    assert try_it("ada", PASSWORD) == b""
+
+
+def test_one_who_mistypes_and_then_logs_in_begins_anew(ada: User) -> None:
+    for _ in range(3):
+        for _ in range(FAILURES_OF_PAIR - 1):
+            try_it("ada", "wrong")
+        assert try_it("ada", PASSWORD) == b""
+    assert not LoginFailure.objects.exists()
+
+
+def test_an_address_that_tries_many_names_is_slowed_down(ada: User) -> None:
+    for number in range(FAILURES_OF_ADDRESS):
+        try_it(f"nobody-{number}", "wrong")
+    assert b"Too many log-ins failed" in try_it("ada", PASSWORD)
+
+
+def test_others_are_not_locked_out_by_who_guesses_from_elsewhere(ada: User, settings: Settings) -> None:
+    settings.IS_BEHIND_PROXY = True
+    for _ in range(FAILURES_OF_PAIR):
+        try_it("ada", "wrong", **{"X-Forwarded-For": "198.51.100.7, 203.0.113.9"})
+    assert b"Too many" in try_it("ada", PASSWORD, **{"X-Forwarded-For": "10.0.0.1, 203.0.113.9"})
+    assert try_it("ada", PASSWORD, **{"X-Forwarded-For": "203.0.113.9, 198.51.100.7"}) == b""
+
+
+def test_a_failed_log_in_keeps_no_name(ada: User) -> None:
+    try_it("my secret password", "ada")
+    assert "secret" not in str(LoginFailure.objects.values().get())
+
+
+def test_the_admin_has_no_door_of_its_own(ada_client: Client, client: Client) -> None:
+    response = client.get("/admin/", follow=True)
+    assert response.redirect_chain[-1][0].startswith("/login/?next=")
+    assert client.post("/admin/login/", {"username": "root", "password": "x"}).status_code == 405
+    assert ada_client.get("/admin/", follow=True).status_code == 403
+
+
+def test_a_token_is_shown_once_and_can_be_revoked(ada_client: Client, ada: User) -> None:
+    made = ada_client.post(reverse("account"), {"name": "CI"})
+    assert made["Cache-Control"] == "no-store"
+    found = re.search(r"fa_[\w-]{30,}", made.content.decode())
+    assert found
+    assert api_token_owner(text=found[0]) == ada
+    again = ada_client.get(reverse("account")).content.decode()
+    assert found[0] not in again
+    assert "CI" in again
+    revoke = reverse("token-revoke", args=[ApiToken.objects.get().pk])
+    other = Client()
+    other.force_login(make_user("eve"))
+    assert other.post(revoke).status_code == 404
+    assert b"is revoked" in ada_client.post(revoke, follow=True).content
+    assert api_token_owner(text=found[0]) is None
+
+
+@pytest.mark.parametrize("name", ["", "x" * 101])
+def test_a_token_needs_a_name(ada_client: Client, name: str) -> None:
+    assert ada_client.post(reverse("account"), {"name": name}).status_code == 422
+    assert not ApiToken.objects.exists()
+
+
+def test_an_address_for_pushes_is_opened_renewed_and_closed(
+    root_client: Client, ada_client: Client, repository: Repository
+) -> None:
+    Repository.objects.update(kind="git-url", location="https://example.org/a.git")
+    address = reverse("repository-pushes", args=[repository.slug])
+    assert ada_client.post(address).status_code == 403
+    secrets = []
+    for _ in range(2):
+        page = root_client.post(address, {"do": "renew"}, follow=True)
+        secrets += re.findall(r"[0-9a-f]{64}", page.content.decode())
+        assert reverse("api-push", args=[repository.slug]) in page.content.decode()
+    assert len(set(secrets)) == 2
+    closed = root_client.post(address, {"do": "close"}, follow=True).content.decode()
+    assert "Open an address for pushes" in closed
