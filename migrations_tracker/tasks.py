@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from audit.models import AskedBy, Repository
+from audit.models import AskedBy, Repository, ScanRun
 from audit.services import rederiving, scan_requests, scan_runs
 from migrations_tracker.services import matches, migration_reports, scans
 from migrations_tracker.services import verification_follow_up as verified
 from migrations_tracker.services.follow_up import gaps_follow_up, scan_run_follow_up
 from migrations_tracker.services.repository_settings import FOLLOW_TASK
-from workers.services import jobs, reports
+from workers.services import expiry, jobs, reports, requests
 
 
 @shared_task(name=scans.SCAN_REQUEST_TASK)
@@ -51,6 +51,20 @@ def rows_wake_lost() -> None:
 def scan_capabilities_rederive(pk: int) -> None:
     """Derive the capabilities of a scan again, after a match was corrected."""
     rederiving.capabilities_rederive(scan_run_id=pk, after=gaps_follow_up)
+
+
+@shared_task(name=scans.VERIFICATION_REQUEST_TASK)
+def verification_request_execute(pk: int) -> None:
+    """Find the tests that a wish takes, and make jobs of them."""
+    if requests.verification_request_execute(pk=pk):
+        verified.dispatch_wake()
+
+
+@shared_task(name=verified.EXPIRE_TASK)
+def verification_expire(pk: int) -> None:
+    """End proof whose code a scan saw changed."""
+    scan_run = ScanRun.objects.select_related("repository", "commit").get(pk=pk)
+    expiry.verifications_expire(scan_run=scan_run)
 
 
 @shared_task(name=verified.DISPATCH_TASK)

@@ -7,8 +7,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from audit.rules.base import Rule
 from audit.scanner.checking import candidates_of
 from audit.scanner.extract.facts import Call
 from audit.scanner.fingerprint import Identity, fingerprints
@@ -23,6 +23,10 @@ from audit.scanner.profile import Profile, any_pattern
 from audit.scanner.ptx.kernels import Kernels
 from audit.scanner.report import EvidenceStep, Level, Result, RuleRun, RuleStatus
 from audit.scanner.suppression import suppressions_for
+
+if TYPE_CHECKING:
+    # Every rule imports this module: whoever imports it first must not get half of it.
+    from audit.rules.base import Rule
 
 # Of two rules that see the same cause, the first one here reports it.
 PRECEDENCE = (

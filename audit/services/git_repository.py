@@ -120,6 +120,20 @@ def is_tip(*, git_dir: Path, object_id: str, branch: str) -> bool:
     return found.stdout.strip() == object_id
 
 
+def is_on_a_branch(*, git_dir: Path, object_id: str) -> bool:
+    """Whether any branch holds a commit; those of others' pull requests are on none."""
+    held = git_run(git_dir, "for-each-ref", "--count=1", _SHORT, f"--contains={object_id}", "refs/heads")
+    return bool(held.stdout.strip())
+
+
+def paths_changed(*, git_dir: Path, object_id: str, since: str = "") -> frozenset[str]:
+    """Name the files that a commit changed: against its first parent, or since another commit."""
+    commits = (since, object_id) if since else (object_id,)
+    asked = ("diff-tree", "--no-commit-id", "--name-only", "--no-renames", "-r", "-z", "--root")
+    found = git_run(git_dir, *asked, "--end-of-options", *commits)
+    return frozenset(path for path in found.stdout.split("\0") if path)
+
+
 def depth_of(*, git_dir: Path, object_id: str) -> int:
     """Count the commits up to this one, along first parents; 0 where git can't tell."""
     counted = git_run(git_dir, "rev-list", "--count", "--first-parent", "--end-of-options", object_id)

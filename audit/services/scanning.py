@@ -102,6 +102,19 @@ def _scanned(
     return Scanned(replace(report, profile_reason=chosen.reason), derived[0])
 
 
+def commit_observe(*, repository: Repository, commit: Commit, observe: Callable[[Judgement], None]) -> None:
+    """Show `observe` the linked code of a commit, unjudged; it must keep nothing of it."""
+    source = _source(repository, commit)
+    scan(
+        source,
+        profile=_chosen(repository, source).profile,
+        rules=(),
+        jobs=settings.SCAN_JOBS,
+        cache=DirectoryCache(Path(settings.SCAN_CACHE_DIR)),
+        observe=observe,
+    )
+
+
 def snapshot_id(*, folder: Path) -> str:
     """Name the state of a plain folder by its files."""
     source: Source = open_source(folder)

@@ -9,6 +9,7 @@ from audit.services.ingest import IngestSummary
 from migrations_tracker.lifecycle import Cause, Status, sources
 from migrations_tracker.services.site_migrations import site_migrations_move_by_scan, site_migrations_open
 from migrations_tracker.services.suppressions import suppression_end
+from migrations_tracker.services.verification_follow_up import expiry_wake
 
 FOUND = "Found by a scan."
 REOPENED = "The scanner sees the site again."
@@ -51,6 +52,7 @@ def scan_run_follow_up(summary: IngestSummary) -> None:
         reason=SUPPRESSION_OVER,
     )
     suppression_end(sites=summary.absent_sites, because=SUPPRESSION_OVER)
+    expiry_wake(scan_run=scan_run)
 
 
 def gaps_follow_up(*, scan_run: ScanRun, changes: GapChanges) -> None:

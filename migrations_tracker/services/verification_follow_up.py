@@ -5,14 +5,16 @@ from __future__ import annotations
 from celery import current_app
 from django.db import transaction
 
-from audit.models import FallbackSite
+from audit.models import FallbackSite, ScanRun
 from audit.selectors.sites import site_is_open
 from migrations_tracker.lifecycle import Cause, Situation, Status, check
 from migrations_tracker.models import SiteMigration, Transition
 from workers.models import Verification, VerificationJob, VerifiedFunction
 from workers.protocol.outcome import PROVED
+from workers.services.expiry import has_proof_to_check
 
 DISPATCH_TASK = "migrations_tracker.tasks.verification_jobs_dispatch"
+EXPIRE_TASK = "migrations_tracker.tasks.verification_expire"
 _PROOFS = frozenset(verdict.value for verdict in PROVED)
 
 
@@ -27,6 +29,14 @@ def verification_follow_up(job: VerificationJob, verifications: list[Verificatio
 def dispatch_wake() -> None:
     """Have waiting jobs given to free runners, once what was written is there to be seen."""
     transaction.on_commit(lambda: current_app.send_task(DISPATCH_TASK), robust=True)
+
+
+def expiry_wake(*, scan_run: ScanRun) -> None:
+    """Have proof looked at that a new scan of the default branch may have ended."""
+    if has_proof_to_check(scan_run=scan_run):
+        transaction.on_commit(
+            lambda: current_app.send_task(EXPIRE_TASK, kwargs={"pk": scan_run.pk}), robust=True
+        )
 
 
 def _prove(verification: Verification) -> None:

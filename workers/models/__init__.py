@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from workers.models.event import MachineEvent
 from workers.models.job import VerificationJob
+from workers.models.request import RequestTarget, VerificationRequest
 from workers.models.runner import ProbeReading, Runner, RunnerState
 from workers.models.test_bundle import TestBundle
 from workers.models.verification import PtxLoad, Verification, VerifiedFunction
@@ -12,10 +13,12 @@ __all__ = [
     "MachineEvent",
     "ProbeReading",
     "PtxLoad",
+    "RequestTarget",
     "Runner",
     "RunnerState",
     "TestBundle",
     "Verification",
     "VerificationJob",
+    "VerificationRequest",
     "VerifiedFunction",
 ]

@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from audit.models import Commit, FallbackSite, LeasedRow, Repository
 from audit.models.lease import lease_constraints, waiting_index
+from workers.models.request import VerificationRequest
 from workers.models.runner import Runner
 from workers.models.test_bundle import TestBundle
 from workers.protocol.job import JobKind
@@ -20,7 +21,7 @@ class VerificationJob(LeasedRow):
 
     `spec` is the job as it is sent, but for the ids of job and lease. `state` is the row's own; where it
     ended with an outcome, `outcome_state` and `outcome_reason` are what the runner said. `functions` says, by
-    the place of each test, which functions it is proof about: symbol and digest. `wants_approval` is of code
+    the place of each test, which functions it runs: symbol, digest and kernels. `wants_approval` is of code
     that comes from strangers: no runner gets it before a person said yes.
     """
 
@@ -30,6 +31,9 @@ class VerificationJob(LeasedRow):
     )
     site = models.ForeignKey(
         FallbackSite, null=True, blank=True, on_delete=models.SET_NULL, related_name="verification_jobs"
+    )
+    request = models.ForeignKey(
+        VerificationRequest, null=True, blank=True, on_delete=models.SET_NULL, related_name="jobs"
     )
     kind = models.CharField(max_length=10, choices=[(kind.value, kind.value) for kind in JobKind])
     subject = models.CharField(max_length=500, blank=True)

@@ -18,8 +18,7 @@ class Verification(models.Model):
     """One test of a job: the evidence, and the verdict that the server computed from it.
 
     `runner_verdict` is what the runner concluded from the same evidence; where the two differ, the server's
-    counts. `expectation` and `evidence` are the protocol's documents. A verification is never changed but by
-    its end: `expired_at` says since when the code is no longer the code that ran.
+    counts. `expectation` and `evidence` are the protocol's documents. A stored verification never changes.
     """
 
     job = models.ForeignKey(VerificationJob, on_delete=models.CASCADE, related_name="verifications")
@@ -40,21 +39,12 @@ class Verification(models.Model):
     evidence = models.JSONField()
     canary = models.PositiveIntegerField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
-    expired_at = models.DateTimeField(null=True, blank=True)
-    expired_by = models.ForeignKey(
-        ScanRun, null=True, blank=True, on_delete=models.SET_NULL, related_name="+", db_index=False
-    )
-    expired_because = models.TextField(blank=True)
 
     class Meta:
         ordering = ("-id",)
         constraints = (
             models.UniqueConstraint(name="verification_once_per_job", fields=["job", "position"]),
             models.CheckConstraint(name="verification_verdict_known", condition=Q(verdict__in=VERDICTS)),
-            models.CheckConstraint(
-                name="verification_expired_with_reason",
-                condition=Q(expired_at__isnull=True) | ~Q(expired_because=""),
-            ),
         )
         indexes = (
             models.Index(name="verification_verdict_idx", fields=["repository", "verdict", "-id"]),
@@ -73,15 +63,27 @@ class Verification(models.Model):
 
 
 class VerifiedFunction(models.Model):
-    """That a verification is proof about a function, while it and its callees have this digest."""
+    """That a verification says something of a function, while it and its callees have this digest.
+
+    `expired_at` says since when the code is no longer the code that ran.
+    """
 
     verification = models.ForeignKey(Verification, on_delete=models.CASCADE, related_name="functions")
     symbol = models.TextField(db_collation="C")
     digest = models.CharField(max_length=64)
+    expired_at = models.DateTimeField(null=True, blank=True)
+    expired_by = models.ForeignKey(
+        ScanRun, null=True, blank=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    )
+    expired_because = models.TextField(blank=True)
 
     class Meta:
         constraints = (
             models.UniqueConstraint(name="verified_function_once", fields=["verification", "symbol"]),
+            models.CheckConstraint(
+                name="verified_function_expired_with_reason",
+                condition=Q(expired_at__isnull=True) | ~Q(expired_because=""),
+            ),
         )
         indexes = (models.Index(name="verified_function_symbol_idx", fields=["symbol"]),)
 

@@ -36,16 +36,21 @@ class Step:
         return self.event.name
 
     def is_called(self, wanted: str) -> bool:
-        """Tell whether this is the kernel: by its plain name, a pattern with `*`, or its C++ mangling."""
-        if "*" in wanted:
-            return fnmatch.fnmatchcase(self.name, wanted)
-        mangled = rf"_Z\w*?{len(wanted)}{re.escape(wanted)}(?![a-z0-9_])\w*"
-        return self.name == wanted or re.fullmatch(mangled, self.name) is not None
+        """Tell whether this is the kernel."""
+        return is_called(self.name, wanted)
 
     def is_of(self, family: KernelFamily) -> bool:
         """Tell whether a library's call launched this, by the caller on the stack or by the kernel's name."""
         from_library = any(self.caller.startswith(library) for library in family.libraries)
         return from_library or any(re.search(pattern, self.name) for pattern in family.kernels)
+
+
+def is_called(name: str, wanted: str) -> bool:
+    """Tell whether a kernel is the wanted one: by its plain name, a pattern with `*`, or its C++ mangling."""
+    if "*" in wanted:
+        return fnmatch.fnmatchcase(name, wanted)
+    mangled = rf"_Z\w*?{len(wanted)}{re.escape(wanted)}(?![a-z0-9_])\w*"
+    return name == wanted or re.fullmatch(mangled, name) is not None
 
 
 @dataclass(frozen=True, slots=True)

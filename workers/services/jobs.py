@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 from django.conf import settings
@@ -17,7 +18,7 @@ from audit.models import Commit, FallbackSite, Repository, RowState
 from audit.models.lease import MAX_ATTEMPTS
 from audit.services.leases import lease_claim
 from workers.errors import MachineryError
-from workers.models import Runner, RunnerState, TestBundle, VerificationJob
+from workers.models import Runner, RunnerState, TestBundle, VerificationJob, VerificationRequest
 from workers.protocol.codec import canonical_bytes, from_json, to_json
 from workers.protocol.job import JobSpec
 from workers.services.broker import job_send
@@ -35,6 +36,15 @@ UNSENT = "unsent"
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class FunctionProof:
+    """A function that a test runs: its digest at the commit, and the kernels that it launches."""
+
+    symbol: str
+    digest: str
+    kernels: tuple[str, ...] = ()
+
+
 def job_create(
     *,
     repository: Repository,
@@ -44,13 +54,14 @@ def job_create(
     commit: Commit | None = None,
     site: FallbackSite | None = None,
     bundle: TestBundle | None = None,
-    functions: Mapping[int, Sequence[tuple[str, str]]] | None = None,
+    functions: Mapping[int, Sequence[FunctionProof]] | None = None,
+    request: VerificationRequest | None = None,
     wants_approval: bool = False,
     is_nightly: bool = False,
 ) -> VerificationJob:
     """Keep a job; who asks for the same while it waits or runs shares it.
 
-    `functions` says, by the place of each test in the job, of which functions (symbol, digest) it is proof.
+    `functions` says, by the place of each test in the job, of which functions it may be proof.
     """
     document = to_json(spec)
     with transaction.atomic():
@@ -73,8 +84,10 @@ def job_create(
             crate=spec.crate or "",
             spec=document,
             functions={
-                str(place): [list(pair) for pair in pairs] for place, pairs in (functions or {}).items()
+                str(place): [[one.symbol, one.digest, list(one.kernels)] for one in proofs]
+                for place, proofs in (functions or {}).items()
             },
+            request=request,
             bundle=bundle,
             requested_by=actor,
             wants_approval=wants_approval,

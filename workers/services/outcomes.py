@@ -18,9 +18,10 @@ from workers.errors import OutcomeRefusedError
 from workers.models import PtxLoad, Runner, Verification, VerificationJob, VerifiedFunction
 from workers.protocol.codec import from_bytes, to_json
 from workers.protocol.evidence import TestEvidence
-from workers.protocol.outcome import JobState, Judgement, Outcome
+from workers.protocol.outcome import JobState, Judgement, Outcome, Verdict
 from workers.protocol.report import MAX_LOG_BYTES
 from workers.protocol.signing import SignatureError, SignedOutcome, read_signed
+from workers.runner.device_work import is_called
 from workers.runner.recompute import MismatchError, recompute
 from workers.services.events import event_note
 from workers.services.jobs import leased_spec
@@ -155,10 +156,18 @@ def _store(job: VerificationJob, outcome: Outcome, judgements: tuple[Judgement, 
     VerifiedFunction.objects.bulk_create(
         VerifiedFunction(verification=verification, symbol=symbol, digest=digest)
         for verification in verifications
-        for symbol, digest in job.functions.get(str(verification.position), ())
+        for symbol, digest, kernels in job.functions.get(str(verification.position), ())
+        if _is_about(verification, kernels)
     )
     _store_ptx(job, outcome)
     return verifications
+
+
+def _is_about(verification: Verification, kernels: list[str]) -> bool:
+    """Whether a verification says something of a function: its own kernels ran, or it has none by name."""
+    if verification.verdict != Verdict.ON_DEVICE or not kernels:
+        return True
+    return any(is_called(seen, kernel) for seen in verification.kernels for kernel in kernels)
 
 
 def _store_ptx(job: VerificationJob, outcome: Outcome) -> None:

@@ -80,6 +80,23 @@ class Reach:
         }
         return frozenset(self.made.closure(called))
 
+    def callees(self, function: Fn) -> tuple[Fn, ...]:
+        """Return what a function calls, as far as it can be told."""
+        return self._next(function)
+
+    def passes_built(self, function: Fn) -> tuple[Fn, ...]:
+        """Return the backward passes of the nodes that a function builds."""
+        built = self._built(function)
+        return tuple(one for one in self._backward_passes if one.self_type in built)
+
+    def asks_gradients(self, function: Fn) -> bool:
+        """Say whether a function asks for gradients by itself."""
+        return any(call.name in self._autograd.methods for call in function.facts.calls)
+
+    def is_ignored(self, function: Fn) -> bool:
+        """Say whether a test runs only when it is asked for."""
+        return any(_IGNORED.match(attribute) for attribute in function.facts.attributes)
+
     def opens_device(self, function: Fn) -> bool:
         """Say whether a function opens a device, by itself or through what it calls."""
         return function.index in self._opening

@@ -18,7 +18,7 @@ from workers.models import MachineEvent, Runner, Verification, VerificationJob
 from workers.protocol.codec import canonical_bytes
 from workers.protocol.outcome import JobState, Verdict
 from workers.services import jobs
-from workers.services.jobs import jobs_dispatch
+from workers.services.jobs import FunctionProof, jobs_dispatch
 from workers.services.outcomes import outcome_accept
 
 pytestmark = pytest.mark.django_db
@@ -41,7 +41,7 @@ def runner(monkeypatch: pytest.MonkeyPatch) -> Runner:
 @pytest.fixture
 def job(runner: Runner) -> VerificationJob:
     """A job that is leased to the runner."""
-    made = make_job(make_repository(), functions={0: [("c::ops::relu", "d" * 64)]})
+    made = make_job(make_repository(), functions={0: [FunctionProof("c::ops::relu", "d" * 64)]})
     assert jobs_dispatch() == 1
     made.refresh_from_db()
     return made
