@@ -218,7 +218,8 @@ class HostPaths:
 
     def _goes_on(self, function: Fn, read: Call) -> bool:
         """Say whether operators that run where their operands are follow a read: then it is no host body."""
-        if not self._operators:
+        if not self._operators or read.name in self._summaries.profile.transfer.device_arguments:
+            # What was moved as a tensor goes on with operators on the host.
             return False
         if any(call.start > read.end and call.name in self._operators for call in function.facts.calls):
             return True

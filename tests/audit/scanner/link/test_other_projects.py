@@ -265,6 +265,16 @@ def test_a_function_that_goes_on_with_operators_has_no_host_body() -> None:
     assert _in(source.replace("x.index_select(&rows, 0)", "x * rows")) == ["host-readback"]
 
 
+def test_operators_on_a_tensor_that_was_moved_to_the_host_run_there() -> None:
+    source = """
+    pub fn masked(mask: &Tensor, window: &Tensor) -> Result<Tensor> {
+        let moved = mask.to_device(&Device::Cpu)?.to_dtype(DType::U8)?;
+        moved.where_cond(window, window)?.to_device(mask.device())
+    }
+    """
+    assert _in(source) == ["reference-punt"]
+
+
 def test_a_function_that_is_given_the_weights_loads() -> None:
     source = """
     pub fn linear(weights: VarBuilder) -> Result<Tensor> {
