@@ -26,7 +26,7 @@ class HostReadback(Rule):
     asked, ask the tensor for it.
 
     ## Known problems
-    A read of a status word of one element looks like a read of data.
+    A read of a status word of one element looks like a read of data, unless it only decides a branch.
     """
 
     id = "FT008"
@@ -101,6 +101,21 @@ class HostReadback(Rule):
             """,
         ),
         Example(
+            "element that decides a branch",
+            """
+            pub fn unscale(s: &mut State, a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
+                let scaled = launch_scale(a, d)?;
+                let total = launch_sum(&scaled, d)?;
+                let bytes = gpu_to_cpu(&total, d)?;
+                let sum = f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+                if !sum.is_finite() {
+                    s.found_inf = true;
+                }
+                Ok(scaled)
+            }
+            """,
+        ),
+        Example(
             "function whose result is a record of host data",
             """
             pub struct ProfileResult {
@@ -122,6 +137,8 @@ class HostReadback(Rule):
         for path in judgement.paths.all:
             if path.use in (Use.REWRAPPED, Use.MEASURED, Use.COPIED):
                 yield judgement.host_path_candidate(path, f"{path.use}-on-host")
+            elif path.use is Use.ASKED:
+                continue
             elif path.launch is not None or path.launches_beside or (path.is_host_body and path.goes_on):
                 form = "readback-and-upload" if path.upload is not None else "readback"
                 yield judgement.host_path_candidate(path, form)

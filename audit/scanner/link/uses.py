@@ -12,6 +12,7 @@ from audit.scanner.link.words import ends_of
 
 _HANDED_OVER = re.compile(r"\s*[,)]|\.len\(\)")
 _COMMENT = re.compile(r"//[^\n]*")
+_ELEMENT = re.compile(r"\s*\[\s*\d+\s*\]")
 
 
 class Use(StrEnum):
@@ -19,7 +20,8 @@ class Use(StrEnum):
 
     Rewrapped data goes into another tensor as it is; demoted data is an operator's own input that comes out
     as a host tensor; of measured data only the length is asked; copied data comes back as a copy on the
-    device; moved data was handed to a transfer that is told the host, and what is done there is not seen yet.
+    device; of asked data single elements decide a branch and nothing else; moved data was handed to a
+    transfer that is told the host, and what is done there is not seen yet.
     """
 
     COMPUTED = "computed"
@@ -27,6 +29,7 @@ class Use(StrEnum):
     DEMOTED = "demoted"
     MEASURED = "measured"
     COPIED = "copied"
+    ASKED = "asked"
     MOVED = "moved"
 
 
@@ -85,7 +88,36 @@ class Uses:
             return Use.MEASURED
         if uses and not self._is_lent(function, read, name) and all(map(_HANDED_OVER.match, uses)):
             return Use.REWRAPPED
-        return Use.COMPUTED
+        return Use.ASKED if self._is_asked(function, read, name) else Use.COMPUTED
+
+    def _is_asked(self, function: Fn, read: Read, name: str) -> bool:
+        """Say whether nothing but elements at fixed places is used, and that in conditions only."""
+        conditions = [(one.condition_start, one.condition_end) for one in function.facts.regions]
+        pending = [(name, read.call.end)]
+        while pending:
+            word, start = pending.pop()
+            body = function.text(start, function.facts.body_end)
+            ends = list(ends_of(word, body))
+            for end in ends:
+                offset = start + len(body[: end - len(word)].encode())
+                if word == name and not _ELEMENT.match(body, end):
+                    return False
+                if any(begin <= offset < end for begin, end in conditions):
+                    continue
+                bound = self._bound_with(function, offset)
+                if not bound.isidentifier() or bound in (word, name):
+                    return False
+                pending.append((bound, offset + len(word.encode())))
+            if not ends:
+                return False
+        return True
+
+    def _bound_with(self, function: Fn, offset: int) -> str:
+        """Return the local that the value at an offset is bound to."""
+        for let in function.facts.lets:
+            if let.value_start <= offset < let.value_end:
+                return function.text(let.pattern_start, let.pattern_end).removeprefix("mut ").strip()
+        return ""
 
     def _is_lent(self, function: Fn, read: Read, name: str) -> bool:
         """Say whether data is lent to something else than an upload."""
