@@ -63,6 +63,15 @@ pub fn gpu_svdvals(_a: &CudaBuffer<f32>, n: usize, _device: &GpuDevice) -> GpuRe
     todo!("one-sided Jacobi for {n} columns") //~ FT003
 }
 
+fn block_for(n: usize) -> Option<usize> {
+    [32, 64, 128].into_iter().find(|block| n % block == 0)
+}
+
+/// Columns that a block of the factorisation takes.
+pub fn gpu_block(n: usize) -> usize {
+    block_for(n).unwrap_or_else(|| unimplemented!("no kernel for {n} columns")) //~ ok FT003: an expectation
+}
+
 /// Rank by a tolerance on the diagonal.
 pub fn gpu_rank(a: &CudaBuffer<f32>, n: usize, device: &GpuDevice) -> GpuResult<usize> {
     if n > 4096 {

@@ -83,6 +83,16 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "reports the latency of one sum"] //~ ok FT010: a measurement
+    fn bench_sum() {
+        let xpu = XpuDevice::new(0).expect("an XPU");
+        let a = Tensor::from_vec(vec![1.0; 1024], &[1024]).unwrap();
+        let start = std::time::Instant::now();
+        xpu_add(&a, &a, &xpu).unwrap();
+        println!("{:?}", start.elapsed());
+    }
+
+    #[test]
     fn a_device_needs_a_runtime() {
         assert!(XpuDevice::new(0).is_err()); //~ ok FT010: tests the refusal, no device is needed
     }
