@@ -16,6 +16,7 @@ from audit.scanner.arguments import Options, parse_arguments
 from audit.scanner.baseline import Comparison, compare, earlier_results, read_baseline
 from audit.scanner.cache import DirectoryCache
 from audit.scanner.errors import ScanError
+from audit.scanner.kept import KeptReports
 from audit.scanner.output.github import github_log
 from audit.scanner.output.json_report import json_document
 from audit.scanner.output.json_text import json_text
@@ -88,6 +89,7 @@ def run(options: Options) -> int:
             assembler=find_assembler(cache=cached, jobs=options.jobs) if is_needed else None,
             progress=progress,
             earlier=earlier_results(baseline) if baseline else (),
+            reports=KeptReports(cached / "reports") if cached else None,
         )
     finally:
         progress.finish()

@@ -15,6 +15,7 @@ from audit.scanner.extract import extract
 from audit.scanner.extract.facts import NO_FACTS, FileFacts
 from audit.scanner.fingerprint import strict_fingerprints
 from audit.scanner.judge import Judgement, judge
+from audit.scanner.kept import KeptReports, report_key
 from audit.scanner.link.cargo import parse_packages
 from audit.scanner.link.resolve import Resolver
 from audit.scanner.link.summaries import Summaries
@@ -66,23 +67,43 @@ def scan(
     progress: ProgressCallback | None = None,
     observe: Observer | None = None,
     earlier: Sequence[EarlierResult] = (),
+    reports: KeptReports | None = None,
 ) -> ScanReport:
     """Scan a tree. Files that can't be read or parsed are in the manifest; the scan goes on without them.
 
-    Rules that need the assembler report themselves as not run when none is given. Of the `earlier` results
-    that are not among those of this scan, the report says what became of them. `observe` is shown the
-    linked workspace once the rules have judged it; it must keep nothing of it.
+    A report in `reports` of the same tree by the same judge is returned as it is, unless somebody wants to
+    look at the workspace or asks for `earlier` results. Rules that need the assembler report themselves as
+    not run when none is given. Of the `earlier` results that are not among those of this scan, the report
+    says what became of them. `observe` is shown the linked workspace once the rules have judged it; it must
+    keep nothing of it.
     """
     started = time.monotonic()
+    report = progress or _ignore
     # The workspace is gone when `_examine` returns: a collection behind it finds nothing to walk.
     with _without_collections():
-        examined = _examine(
-            source, profile, rules, jobs, cache, assembler, progress or _ignore, observe, earlier
-        )
+        reads = _read_all(source, report)
+        is_kept = reports is not None and observe is None and not earlier
+        key = report_key(map(_told, reads), profile, rules, assembler) if is_kept else ""
+        examined = reports.get(key, source.info) if reports is not None and key else None
+        if examined is None:
+            examined = _examine(
+                reads, source, profile, rules, jobs, cache, assembler, report, observe, earlier
+            )
+            if reports is not None and key:
+                reports.put(key, examined)
     return replace(examined, duration_seconds=time.monotonic() - started)
 
 
+def _told(read: _Read) -> tuple[str, ...]:
+    """Tell of a file what the report may depend on."""
+    file, content = read.file, read.content
+    if isinstance(content, Content):
+        return file.path, content.blob_id
+    return file.path, file.blob_id, str(file.size_bytes), content.reason, str(content.is_missing)
+
+
 def _examine(
+    reads: Sequence[_Read],
     source: Source,
     profile: Profile,
     rules: Sequence[Rule],
@@ -93,7 +114,6 @@ def _examine(
     observe: Observer | None,
     earlier: Sequence[EarlierResult],
 ) -> ScanReport:
-    reads = _read_all(source, report)
     rust = {
         read.file.path: read.content
         for read in reads
