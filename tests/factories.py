@@ -176,7 +176,7 @@ def store_capabilities(
     scan_run: ScanRun, cells: Iterable[Cell], report: ScanReport | None = None, failure_reason: str = ""
 ) -> None:
     """Store cells as those of a scan of the default branch, with all that follows."""
-    capabilities = Capabilities("2.11.0", tuple(cells), failure_reason)
+    capabilities = Capabilities("2.11.0", tuple(cells), failure_reason=failure_reason)
     report = report or make_report()
     capabilities_store(scan_run=scan_run, report=report, capabilities=capabilities)
     changes = capability_gaps_follow(scan_run=scan_run, report=report, capabilities=capabilities)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from audit.models.gap import CapabilityGap, CapabilityGapChange, GapChangeKind
 from audit.models.history import BranchScan, SiteEvent, SiteEventKind, SiteTally
+from audit.models.inventory import WorkspaceInventory
 from audit.models.lease import LeasedRow, RowState
 from audit.models.match import MatchRuling, OperationMatch
 from audit.models.parity import (
@@ -49,4 +50,5 @@ __all__ = [
     "SiteEventKind",
     "SiteState",
     "SiteTally",
+    "WorkspaceInventory",
 ]

@@ -18,6 +18,7 @@ from audit.services import scanning
 from audit.services.capabilities import capabilities_store
 from audit.services.gaps import capability_gaps_follow
 from audit.services.ingest import IngestSummary, scan_report_ingest
+from audit.services.inventories import inventory_store
 from audit.services.leases import LEASE, Heartbeat, lease_cancel, lease_claim, lease_finish, lease_kept
 from audit.services.matches import matches_store
 
@@ -67,6 +68,9 @@ def _store(
 
     def with_capabilities(summary: IngestSummary) -> None:
         capabilities_store(scan_run=scan_run, report=report, capabilities=capabilities)
+        inventory_store(
+            scan_run=scan_run, report=report, capabilities=capabilities, inventory=scanned.inventory
+        )
         branch = summary.branch
         if branch is not None and branch.name == scan_run.repository.default_branch:
             if not capabilities.failure_reason:

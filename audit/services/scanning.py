@@ -15,6 +15,7 @@ from audit.rules import RULES
 from audit.rules.base import Rule
 from audit.scanner.cache import DirectoryCache
 from audit.scanner.errors import ScanError
+from audit.scanner.inventory import Inventory, inventory_of
 from audit.scanner.judge import Judgement
 from audit.scanner.pipeline import scan, scanner_version
 from audit.scanner.profile import Profile, load_profile
@@ -55,6 +56,7 @@ class Scanned:
 
     report: ScanReport
     capabilities: Capabilities
+    inventory: Inventory
 
 
 def commit_scan(*, scan_run: ScanRun, progress: Callable[[Progress], None]) -> Scanned:
@@ -81,12 +83,13 @@ def _scanned(
     earlier: Sequence[EarlierResult],
 ) -> Scanned:
     rulings = rulings_in_force(repository=scan_run.repository)
-    derived: list[Capabilities] = []
+    derived: list[tuple[Capabilities, Inventory]] = []
 
     def observe(judgement: Judgement) -> None:
-        derived.append(
-            capabilities_derive(summaries=judgement.summaries, kernels=judgement.kernels, rulings=rulings)
+        capabilities = capabilities_derive(
+            summaries=judgement.summaries, kernels=judgement.kernels, rulings=rulings
         )
+        derived.append((capabilities, inventory_of(judgement)))
 
     report = scan(
         source,
@@ -99,7 +102,7 @@ def _scanned(
         observe=observe,
         earlier=earlier,
     )
-    return Scanned(replace(report, profile_reason=chosen.reason), derived[0])
+    return Scanned(replace(report, profile_reason=chosen.reason), *derived[0])
 
 
 def commit_observe(*, repository: Repository, commit: Commit, observe: Callable[[Judgement], None]) -> None:

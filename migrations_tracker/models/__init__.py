@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from migrations_tracker.models.access import ApiToken, LoginFailure
 from migrations_tracker.models.comment import Comment
+from migrations_tracker.models.plan import Plan, PlanEvent, Precedence, PrecedenceState, UnitMember, WorkUnit
 from migrations_tracker.models.report import MigrationReport
+from migrations_tracker.models.schedule import Absence, Person, Schedule, ScheduledUnit
 from migrations_tracker.models.site_migration import SiteMigration, Transition
 from migrations_tracker.models.suppression import Suppression, SuppressionStatus
 
 __all__ = [
+    "Absence",
     "ApiToken",
     "Comment",
     "LoginFailure",
     "MigrationReport",
+    "Person",
+    "Plan",
+    "PlanEvent",
+    "Precedence",
+    "PrecedenceState",
+    "Schedule",
+    "ScheduledUnit",
     "SiteMigration",
     "Suppression",
     "SuppressionStatus",
     "Transition",
+    "UnitMember",
+    "WorkUnit",
 ]

@@ -19,6 +19,7 @@ from pytest_django import Settings
 from audit.errors import LeaseLostError, RevisionUnknownError
 from audit.models import FallbackSite, Repository, Result, RowState, ScanRequest, ScanRun, SiteState
 from audit.scanner.errors import ScanError
+from audit.scanner.inventory import Inventory
 from audit.scanner.report import Progress, ScanReport
 from audit.services import leases, scan_requests, scan_runs, scanning
 from audit.services.capabilities import NO_LAYOUT, Capabilities
@@ -90,7 +91,7 @@ def execute(scan_run: ScanRun) -> bool:
 
 def scanned(report: ScanReport) -> scanning.Scanned:
     """What the scanner gives, without a matrix."""
-    return scanning.Scanned(report, Capabilities("2.11.0", failure_reason=NO_LAYOUT))
+    return scanning.Scanned(report, Capabilities("2.11.0", failure_reason=NO_LAYOUT), Inventory())
 
 
 def answer_with(monkeypatch: pytest.MonkeyPatch, act: Callable[[], ScanReport]) -> None:
@@ -113,6 +114,8 @@ def test_a_git_repository_is_scanned_from_asking_to_sites(tree: Path) -> None:
         "minitorch-gpu/src/lib.rs",
     ]
     assert scan_run.rules.get(rule_id="FT001").status == "ran"
+    assert scan_run.inventory.gpu_crates == ["minitorch-gpu"]
+    assert scan_run.inventory.dependencies == {"minitorch-gpu": []}
 
 
 def test_a_migrated_site_is_closed_with_what_became_of_it(tree: Path) -> None:

@@ -1,0 +1,29 @@
+"""What a scan knows of a workspace for the plan, beside its results."""
+
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from audit.models.scan import ScanRun
+
+
+class WorkspaceInventory(models.Model):
+    """What stands on what in a scanned workspace, and what exists in it already.
+
+    `dependencies` maps each package to the packages it needs; `callers` counts, by symbol, the product
+    functions that call it, for the symbols that results and capabilities of the scan name.
+    """
+
+    scan_run = models.OneToOneField(ScanRun, on_delete=models.CASCADE, related_name="inventory")
+    dependencies = models.JSONField(default=dict)
+    error_variants = ArrayField(models.CharField(max_length=200), default=list)
+    gate_helpers = ArrayField(models.CharField(max_length=200), default=list)
+    gpu_crates = ArrayField(models.CharField(max_length=200), default=list)
+    callers = models.JSONField(default=dict)
+
+    class Meta:
+        verbose_name_plural = "workspace inventories"
+
+    def __str__(self) -> str:
+        return f"Inventory of scan {self.scan_run_id}"
