@@ -116,7 +116,7 @@ class Operands:
     def returns_host_data(self, function: Fn) -> bool:
         """Say whether a function's return type is host data: reading is what it is for."""
         type_ = _ASSOCIATED.sub(lambda name: _associated(function, name[1]), function.facts.return_type)
-        type_ = _TYPE_NAME.sub(lambda name: _alias(function, name[0]), type_)
+        type_ = _TYPE_NAME.sub(lambda name: self._meaning(function, name[0]), type_)
         if not type_ or self.names_device_type(type_) or re.search(r"\bSelf\b", type_):
             return False
         fields = self._workspace.struct_fields
@@ -128,6 +128,16 @@ class Operands:
         words = re.findall(r"(?<!')\b[A-Za-z_]\w*", _WRAPPERS.sub("", type_))
         is_conversion = function.name.startswith(("to_", "into_", "as_"))
         return bool(words) and all(is_conversion or self._is_host_word(word) for word in words)
+
+    def _meaning(self, function: Fn, name: str) -> str:
+        """Return what a name of a type stands for in its file; the name itself where it is a type's own."""
+        known = (
+            name in self._host_types or name in self._device_types or name in self._workspace.struct_fields
+        )
+        if known or _WRAPPERS.fullmatch(name):
+            return name
+        given = re.search(rf"\btype\s+{name}\s*=\s*([^;]+);".encode(), function.unit.data)
+        return given[1].decode("utf-8", "replace") if given is not None else name
 
     def returns_positions(self, function: Fn) -> bool:
         """Say whether a function returns a list of integers."""
@@ -170,15 +180,6 @@ def _associated(function: Fn, name: str) -> str:
     body = function.text(scope.body_start, scope.body_end) if scope is not None else ""
     given = re.search(rf"\btype\s+{name}\s*=\s*([^;]+);", body)
     return given[1] if given is not None else f"Self::{name}"
-
-
-def _alias(function: Fn, name: str) -> str:
-    """Return what a type of the file stands for, or its name where it stands for none."""
-    data = function.unit.data
-    if data.find(f"type {name} ".encode()) < 0:
-        return name
-    given = re.search(rf"\btype\s+{name}\s*=\s*([^;]+);".encode(), data)
-    return given[1].decode("utf-8", "replace") if given is not None else name
 
 
 def _bare_return(function: Fn) -> str:

@@ -239,12 +239,8 @@ class Reads:
             if region.kind == RegionKind.THEN
             and any(one.region == index and self._graph.is_error(one) for one in function.facts.calls)
         ]
-        body = function.unit.data[: function.facts.body_end]
-        uses = [
-            found.start()
-            for found in re.finditer(rb"\b" + name.encode() + rb"\b", body)
-            if found.start() >= end
-        ]
+        word = re.compile(rb"\b" + name.encode() + rb"\b")
+        uses = [found.start() for found in word.finditer(function.unit.data, end, function.facts.body_end)]
         return bool(uses) and all(
             any(region.condition_start <= use < region.condition_end for region in refused) for use in uses
         )
