@@ -217,6 +217,21 @@ class DeferredKernel(Rule):
             path="ferrotorch-nn/src/lib.rs",
         ),
         Example(
+            "case of quantised operands that a caller has",
+            """
+            pub fn q_expand(x: CudaBuffer<f32>) -> CudaBuffer<f32> {
+                expand(x)
+            }
+
+            fn expand(x: CudaBuffer<f32>) -> CudaBuffer<f32> {
+                if x.qparams.is_some() {
+                    todo!()  //~ FT003
+                }
+                broadcast(x)
+            }
+            """,
+        ),
+        Example(
             "dtype of the kind at hand, and a device, that nobody wrote the kernel for",
             """
             impl DType {
@@ -288,6 +303,21 @@ class DeferredKernel(Rule):
                 fn quantised(&self) -> f32 {
                     unimplemented!("not supported for writing")
                 }
+            }
+            """,
+        ),
+        Example(
+            "check for quantised operands that no caller has",
+            """
+            pub fn float_expand(x: CudaBuffer<f32>) -> CudaBuffer<f32> {
+                expand(x)
+            }
+
+            fn expand(x: CudaBuffer<f32>) -> CudaBuffer<f32> {
+                if x.qparams.is_some() {
+                    todo!()
+                }
+                broadcast(x)
             }
             """,
         ),

@@ -28,6 +28,7 @@ _REST = re.compile(r"^(?:_|[a-z]\w*)$")
 _VARIANT = re.compile(r"\b([A-Z]\w*)::([A-Z]\w*)")
 _UNLESS = re.compile(r"^!\s*matches!\s*\((.*)\)$", re.DOTALL)
 _LISTED = re.compile(r"\bmatches!\s*\(\s*\*?self\s*,(.*)\)", re.DOTALL)
+_QUANTISED = re.compile(r"(?i)quant|\bq_?params\b|\bscheme\b|^q_")
 _INNER = re.compile(r"\([^()]*\)|\{[^{}]*\}")
 
 
@@ -61,14 +62,22 @@ class Stubs:
 
     def _is_never_met(self, function: Fn, call: Call) -> bool:
         """Say whether a stub stands where no right argument leads."""
-        if call.name == "todo":
-            return False
         region = function.facts.regions[call.region]
-        return (
+        if self._is_of_quantised(function, region):
+            return True
+        return call.name != "todo" and (
             (region.kind == RegionKind.CLOSURE and recovery(function, call.region) is not None)
             or self._is_wrong_kind(function, region)
             or self._is_refused_before(function, region)
         )
+
+    def _is_of_quantised(self, function: Fn, region: Region) -> bool:
+        """Say whether a stub is for quantised operands, and none that calls the function is given any."""
+        condition = function.text(region.condition_start, region.condition_end)
+        if region.kind != RegionKind.THEN or not _QUANTISED.search(condition) or _takes_quantised(function):
+            return False
+        callers = [caller for caller, _ in self._judgement.summaries.graph.callers(function)]
+        return bool(callers) and not any(map(_takes_quantised, callers))
 
     def _is_wrong_kind(self, function: Fn, region: Region) -> bool:
         """Say whether all variants of the kinds at hand are handled: what is left is another kind of thing.
@@ -129,6 +138,12 @@ class Stubs:
         named = {f"{enum}::{name}" for enum, name in _handled(function, region)} & self._variants
         enums = {one.partition("::")[0] for one in named}
         return any(one.partition("::")[0] in enums and one not in named and named for one in self._variants)
+
+
+def _takes_quantised(function: Fn) -> bool:
+    """Say whether a function is named for quantised tensors, or given one."""
+    types = " ".join(one.type for one in function.facts.parameters)
+    return bool(_QUANTISED.search(function.name) or _QUANTISED.search(types))
 
 
 def _puts_off(function: Fn, call: Call, *, is_named: bool) -> bool:
