@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from django import forms
 
-from audit.models import Branch, ScanRun
+from audit.models import Branch, Repository, ScanRun
 from audit.parity.catalogue import Direction
 from audit.scanner.profile import profile_names
 from audit.services.credentials import VARIABLE_PREFIX
 from audit.services.matches import RULED_VERDICTS
+from migrations_tracker.models import Channel, Frequency, NoticeKind
 
 
 class RepositoryAddForm(forms.Form):
@@ -84,6 +85,26 @@ class TokenForm(forms.Form):
         max_length=100,
         help_text="Where it is used, such as “CI of ferrotorch”.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+
+
+class SubscriptionForm(forms.Form):
+    """What somebody wants to be told, and how."""
+
+    repository = forms.ModelChoiceField(
+        label="Repository", queryset=Repository.objects.all(), required=False, empty_label="Every repository"
+    )
+    kinds = forms.MultipleChoiceField(
+        choices=NoticeKind.choices, initial=NoticeKind.values, widget=forms.CheckboxSelectMultiple
+    )
+    frequency = forms.ChoiceField(label="When", choices=Frequency.choices)
+    channel = forms.ChoiceField(label="How", choices=Channel.choices)
+    address = forms.CharField(
+        label="Address of the webhook",
+        max_length=500,
+        required=False,
+        help_text="`https://…`, for a webhook alone.",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
 
 

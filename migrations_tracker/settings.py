@@ -234,6 +234,29 @@ GPU_MINUTES_PER_DAY = env.number(
     meaning="Minutes that tests may run on GPUs in 24 hours before jobs wait; 0 is no limit.",
 )
 
+SITE_URL = env.text(
+    "SITE_URL",
+    default="http://localhost:8000",
+    meaning="The address that people open, such as `https://audit.example.org`: messages link to it.",
+)
+EMAIL_HOST = env.text(
+    "EMAIL_HOST", meaning="The mail server that notices are sent through. Unset, no e-mail."
+)
+EMAIL_PORT = env.number("EMAIL_PORT", default=587, meaning="Its port.")
+EMAIL_HOST_USER = env.text("EMAIL_HOST_USER", meaning="The name to log in there with.")
+EMAIL_HOST_PASSWORD = env.secret("EMAIL_HOST_PASSWORD", meaning="The password for it.")
+EMAIL_USE_TLS = env.flag("EMAIL_USE_TLS", default=True, meaning="Speak to it through STARTTLS.")
+EMAIL_TIMEOUT = 20
+DEFAULT_FROM_EMAIL = env.text("EMAIL_FROM", default="ferroaudit@localhost", meaning="Whom notices come from.")
+WEBHOOK_HOSTS = env.names(
+    "WEBHOOK_HOSTS",
+    meaning="The only hosts that notices are posted to, such as `hooks.example.org,*.internal`. Unset, any "
+    "host outside the inner network.",
+)
+DIGEST_HOUR = env.number(
+    "DIGEST_HOUR", default=7, meaning="From which hour of the day, in TIME_ZONE, daily messages are sent."
+)
+
 LOG_LEVEL = env.text("LOG_LEVEL", default="INFO", meaning="DEBUG, INFO, WARNING or ERROR.")
 LOGGING = {
     "version": 1,

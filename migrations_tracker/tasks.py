@@ -6,7 +6,7 @@ from celery import shared_task
 
 from audit.models import AskedBy, Repository, ScanRun
 from audit.services import rederiving, scan_requests, scan_runs
-from migrations_tracker.services import matches, migration_reports, scans
+from migrations_tracker.services import deliveries, matches, migration_reports, notices, scans
 from migrations_tracker.services import verification_follow_up as verified
 from migrations_tracker.services.follow_up import gaps_follow_up, scan_run_follow_up
 from migrations_tracker.services.repository_settings import FOLLOW_TASK
@@ -32,6 +32,19 @@ def scan_follow(repository_id: int) -> None:
 def scan_run_execute(pk: int) -> None:
     """Run a scan and store what it found."""
     scan_runs.scan_run_execute(pk=pk, after_ingest=scan_run_follow_up)
+
+
+@shared_task(name="migrations_tracker.tasks.notices_collect")
+def notices_collect() -> None:
+    """Notice what happened, and make the messages for those who want to be told."""
+    for delivery in notices.notices_collect():
+        scans.row_wake(row=delivery)
+
+
+@shared_task(name=scans.DELIVERY_TASK)
+def delivery_execute(pk: int) -> None:
+    """Send a message."""
+    deliveries.delivery_execute(pk=pk)
 
 
 @shared_task(name=scans.REPORT_TASK)

@@ -2,4 +2,9 @@
 
 from __future__ import annotations
 
-pytest_plugins = ["tests.fixtures.services", "tests.fixtures.worker", "tests.fixtures.browser"]
+pytest_plugins = [
+    "tests.fixtures.services",
+    "tests.fixtures.worker",
+    "tests.fixtures.browser",
+    "tests.fixtures.receiver",
+]

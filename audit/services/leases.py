@@ -92,6 +92,39 @@ def lease_cancel(*, row: LeasedRow, actor: User) -> bool:
     )
 
 
+def lease_return(*, row: LeasedRow, lease_id: uuid.UUID, reason: str, wait: timedelta) -> None:
+    """Give a row back, to be taken again after a while; `reason` says why it was not done."""
+    returned = (
+        type(row)
+        ._default_manager.filter(pk=row.pk, state=RowState.RUNNING, lease_id=lease_id)
+        .update(
+            state=RowState.PENDING,
+            failure_reason=reason,
+            lease_id=None,
+            lease_expires_at=None,
+            woken_at=Now() + wait - WAKE_AGAIN_AFTER,
+        )
+    )
+    if not returned:
+        raise LeaseLostError(f"{row} was taken over or cancelled.")
+
+
+def lease_again(*, row: LeasedRow) -> bool:
+    """Let a row that failed or was cancelled wait anew. False where it did neither."""
+    return bool(
+        type(row)
+        ._default_manager.filter(pk=row.pk, state__in=[RowState.FAILED, RowState.CANCELLED])
+        .update(
+            state=RowState.PENDING,
+            failure_reason="",
+            attempts=0,
+            woken_at=None,
+            finished_at=None,
+            cancelled_by=None,
+        )
+    )
+
+
 def lease_give_up_lost(*, model: type[LeasedRow]) -> int:
     """Fail the rows whose workers were lost too often; return how many."""
     return model._default_manager.filter(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from migrations_tracker.models.access import ApiToken, LoginFailure
 from migrations_tracker.models.comment import Comment
+from migrations_tracker.models.notice import Channel, Delivery, Frequency, Notice, NoticeKind, Subscription
 from migrations_tracker.models.plan import Plan, PlanEvent, Precedence, PrecedenceState, UnitMember, WorkUnit
 from migrations_tracker.models.report import MigrationReport
 from migrations_tracker.models.schedule import Absence, Person, Schedule, ScheduledUnit
@@ -13,9 +14,14 @@ from migrations_tracker.models.suppression import Suppression, SuppressionStatus
 __all__ = [
     "Absence",
     "ApiToken",
+    "Channel",
     "Comment",
+    "Delivery",
+    "Frequency",
     "LoginFailure",
     "MigrationReport",
+    "Notice",
+    "NoticeKind",
     "Person",
     "Plan",
     "PlanEvent",
@@ -24,6 +30,7 @@ __all__ = [
     "Schedule",
     "ScheduledUnit",
     "SiteMigration",
+    "Subscription",
     "Suppression",
     "SuppressionStatus",
     "Transition",

@@ -16,6 +16,7 @@ from audit.models.parity import cell_address
 from audit.models.site import MATCH_PASS_LABELS
 from audit.selectors.rules import rule_get
 from migrations_tracker.lifecycle import Status
+from migrations_tracker.models.notice import NoticeKind
 from migrations_tracker.models.site_migration import CAUSE_LABELS, STATUS_LABELS
 
 register = template.Library()
@@ -63,6 +64,12 @@ def status_label(value: str) -> str:
 def state_label(value: str) -> str:
     """Name the state of a scan or request."""
     return _STATE_LABELS.get(value, value)
+
+
+@register.filter
+def notice_kind(value: str) -> str:
+    """Name what a notice is of."""
+    return dict(NoticeKind.choices).get(value, value)
 
 
 @register.filter

@@ -61,6 +61,7 @@ def test_nothing_is_found_on_any_page(
         repository.get_absolute_url(),
         f"{repository.get_absolute_url()}settings/",
         "/account/",
+        "/notices/",
         site.first_seen_scan.get_absolute_url(),
         waiting.get_absolute_url(),
         failed.get_absolute_url(),

@@ -13,6 +13,7 @@ from audit.models import CapabilityGap, FallbackSite, Repository, RowState
 from audit.parity.capability import State
 from audit.scanner.report import FileStatus, ManifestEntry, RuleRun, RuleStatus
 from migrations_tracker.lifecycle import Status
+from migrations_tracker.models import Delivery, Subscription
 from migrations_tracker.services.api_tokens import api_token_create
 from migrations_tracker.services.comments import comment_create
 from migrations_tracker.services.migration_reports import report_create, report_execute
@@ -38,6 +39,8 @@ POST_ONLY = {
     "repository-follow",
     "repository-pushes",
     "token-revoke",
+    "subscription-stop",
+    "delivery-resend",
     "scan-cancel",
     "scan-again",
     "scan-request-cancel",
@@ -68,9 +71,13 @@ def addresses(site: FallbackSite, repository: Repository) -> dict[str, str]:
     request = repository.scan_requests.create(revision="main")
     report = report_create(branch=repository.branches.get(), since=None, actor=None)
     assert report_execute(pk=report.pk)
+    wish = Subscription.objects.create(owner=make_user("lin"), kinds=["new-sites"], channel="email")
+    delivery = Delivery.objects.create(subscription=wish, key="x")
     numbers = {
         "scan-detail": scan,
         "scan-cancel": scan,
+        "subscription-stop": delivery.subscription_id,
+        "delivery-resend": delivery.pk,
         "token-revoke": api_token_create(owner=make_user("grace"), name="CI")[0].pk,
         "scan-again": scan,
         "scan-request-detail": request.pk,

@@ -1,0 +1,208 @@
+"""Noticing what happened, and making a message for each who wants to be told: once, however often looked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Count, Q
+from django.utils import timezone
+
+from audit.models import BranchScan, RowState, ScanRequest, ScanRun, SiteEvent, SiteEventKind, SiteState
+from migrations_tracker.models import Channel, Delivery, Frequency, Notice, NoticeKind, Subscription
+
+# What is older when it is first looked at was told already, or nobody was there to be told.
+LOOKS_BACK = timedelta(days=1)
+ITEMS_KEPT = 50
+DROP_AT_LEAST = 5
+DROP_SHARE = 0.1
+_LOCK = 7204
+
+
+def notices_collect(*, now: datetime | None = None) -> list[Delivery]:
+    """Notice what happened since the last look; return the messages that are to be sent."""
+    now = now or timezone.now()
+    with transaction.atomic():
+        # One at a time: two that look at the same moment would make the same messages.
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+        found = [*_of_branches(now), *_of_failed_scans(now), *_of_failed_requests(now)]
+        known = set(Notice.objects.filter(key__in=[one.key for one in found]).values_list("key", flat=True))
+        fresh = Notice.objects.bulk_create(one for one in found if one.key not in known)
+        return [*_at_once(fresh), *_digests(now)]
+
+
+def drop_is_suspicious(*, vanished: int, open_before: int) -> bool:
+    """Whether so many sites vanished without a known outcome that a person is told."""
+    return vanished >= max(DROP_AT_LEAST, open_before * DROP_SHARE)
+
+
+def _of_branches(now: datetime) -> list[Notice]:
+    without_outcome = Count("events", filter=Q(events__kind=SiteEventKind.CLOSED, events__outcome=""))
+    moved = (
+        # What no worker ran was read into the history afterwards: that is the past, and no news.
+        BranchScan.objects.filter(created_at__gt=now - LOOKS_BACK, scan_run__attempts__gte=1)
+        .select_related("scan_run__repository", "scan_run__commit", "branch")
+        .annotate(vanished=without_outcome)
+    )
+    found: list[Notice] = []
+    for scan in moved:
+        open_before = scan.open_count - scan.new_count - scan.reopened_count + scan.closed_count
+        commit = scan.scan_run.commit.short_id
+        of_kind = (
+            (NoticeKind.NEW_SITES, scan.new_count, f"new on {scan.branch.name} at {commit}"),
+            (NoticeKind.REGRESSIONS, scan.reopened_count, f"back on {scan.branch.name} at {commit}"),
+            (
+                NoticeKind.SUSPICIOUS_DROP,
+                scan.vanished if drop_is_suspicious(vanished=scan.vanished, open_before=open_before) else 0,
+                f"vanished from {scan.branch.name} at {commit} without a known outcome",
+            ),
+        )
+        for kind, count, what in of_kind:
+            if count:
+                found.append(_of_branch_scan(scan, kind, count, what))
+    return found
+
+
+def _of_branch_scan(scan: BranchScan, kind: NoticeKind, count: int, what: str) -> Notice:
+    return Notice(
+        kind=kind,
+        key=f"{kind}:{scan.pk}",
+        repository=scan.scan_run.repository,
+        scan_run=scan.scan_run,
+        branch_name=scan.branch.name,
+        title=f"{count} site{'s' * (count != 1)} {what}",
+        path=scan.scan_run.get_absolute_url(),
+        count=count,
+    )
+
+
+def _of_failed_scans(now: datetime) -> list[Notice]:
+    failed = ScanRun.objects.filter(state=RowState.FAILED, finished_at__gt=now - LOOKS_BACK)
+    return [
+        Notice(
+            kind=NoticeKind.SCAN_FAILED,
+            # One that is tried again and fails again is news.
+            key=f"scan-failed:scan:{run.pk}:{run.finished_at:%Y%m%dT%H%M%S}",
+            repository=run.repository,
+            scan_run=run,
+            branch_name=run.branch.name if run.branch else "",
+            title=f"scan #{run.pk} of {run.commit.short_id} failed",
+            path=run.get_absolute_url(),
+            items=[{"text": run.failure_reason[:1000]}],
+        )
+        for run in failed.select_related("repository", "commit", "branch")
+    ]
+
+
+def _of_failed_requests(now: datetime) -> list[Notice]:
+    """Tell of requests that could not be met, of a series that fails for the same reason the first."""
+    failed = ScanRequest.objects.filter(state=RowState.FAILED, finished_at__gt=now - LOOKS_BACK)
+    found = []
+    for request in failed.select_related("repository"):
+        before = (
+            ScanRequest.objects.filter(
+                repository=request.repository,
+                revision=request.revision,
+                follows=request.follows,
+                pk__lt=request.pk,
+                finished_at__isnull=False,
+            )
+            .order_by("-pk")
+            .first()
+        )
+        if before is not None and before.failure_reason == request.failure_reason:
+            continue
+        found.append(
+            Notice(
+                kind=NoticeKind.SCAN_FAILED,
+                key=f"scan-failed:request:{request.pk}",
+                repository=request.repository,
+                title=f"a scan asked for by {request.get_asked_by_display()} could not be started",
+                path=request.get_absolute_url(),
+                items=[{"text": request.failure_reason[:1000]}],
+            )
+        )
+    return found
+
+
+def _at_once(fresh: Sequence[Notice]) -> list[Delivery]:
+    if not fresh:
+        return []
+    subscribed = list(_in_force().filter(frequency=Frequency.AT_ONCE))
+    made = []
+    for notice in fresh:
+        fitting = [one for one in subscribed if _wants(one, notice)]
+        if fitting:
+            _list_items(notice)
+        for one in fitting:
+            delivery = Delivery.objects.create(subscription=one, key=f"{one.pk}:{notice.key}")
+            delivery.notices.add(notice)
+            made.append(delivery)
+    return made
+
+
+def _digests(now: datetime) -> list[Delivery]:
+    here = timezone.localtime(now)
+    if here.hour < settings.DIGEST_HOUR:
+        return []
+    made = []
+    today = f"digest:{here:%Y-%m-%d}"
+    done = Delivery.objects.filter(key__endswith=f":{today}").values_list("subscription_id", flat=True)
+    for one in _in_force().filter(frequency=Frequency.DAILY).exclude(pk__in=done):
+        waiting = Notice.objects.filter(
+            pk__gt=one.told_up_to, created_at__gt=one.created_at, kind__in=one.kinds
+        ).order_by("pk")
+        notices = list(waiting if one.repository is None else waiting.filter(repository=one.repository))
+        if not notices:
+            continue
+        for notice in notices:
+            _list_items(notice)
+        delivery = Delivery.objects.create(subscription=one, key=f"{one.pk}:{today}")
+        delivery.notices.set(notices)
+        Subscription.objects.filter(pk=one.pk).update(told_up_to=notices[-1].pk)
+        made.append(delivery)
+    return made
+
+
+def _in_force() -> Any:
+    reachable = Q(channel=Channel.WEBHOOK) | ~Q(owner__email="")
+    return Subscription.objects.filter(reachable, ended_at=None, owner__is_active=True).select_related(
+        "owner"
+    )
+
+
+def _wants(subscription: Subscription, notice: Notice) -> bool:
+    return notice.kind in subscription.kinds and subscription.repository_id in {None, notice.repository_id}
+
+
+_EVENTS = {
+    NoticeKind.NEW_SITES: Q(kind=SiteEventKind.NEW),
+    NoticeKind.REGRESSIONS: Q(kind=SiteEventKind.REOPENED),
+    NoticeKind.SUSPICIOUS_DROP: Q(kind=SiteEventKind.CLOSED, outcome=""),
+}
+
+
+def _list_items(notice: Notice) -> None:
+    """Write the sites of a notice into it, once somebody is to read them."""
+    which = _EVENTS.get(NoticeKind(notice.kind))
+    if which is None or notice.items:
+        return
+    scan_id = int(notice.key.rsplit(":", 1)[1])
+    events = SiteEvent.objects.filter(which, branch_scan_id=scan_id).order_by("pk")[:ITEMS_KEPT]
+    sites = [event.site_id for event in events]
+    states = SiteState.objects.filter(branch__history=scan_id, site__in=sites).order_by("path", "start_line")
+    notice.items = [
+        {
+            "site": state.site_id,
+            "rule": state.rule_id,
+            "path": state.path,
+            "line": state.start_line,
+            "symbol": state.symbol,
+        }
+        for state in states
+    ]
+    notice.save(update_fields=["items"])
