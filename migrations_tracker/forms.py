@@ -157,3 +157,14 @@ class RulingForm(forms.Form):
     direction = forms.ChoiceField(choices=[(direction.value, direction.value) for direction in Direction])
     dtype = forms.CharField(max_length=20, required=False)
     reason = forms.CharField(required=False, max_length=10_000, widget=forms.Textarea(attrs={"rows": 3}))
+
+
+class RunnerAddForm(forms.Form):
+    """The name of a GPU machine."""
+
+    name = forms.CharField(
+        label="Name",
+        max_length=50,
+        help_text="Small letters, digits and dashes: it is part of the machine's queue.",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "placeholder": "rack-1"}),
+    )

@@ -5,8 +5,19 @@ from __future__ import annotations
 from django.urls import path
 
 from migrations_tracker.api import runners as runners_api
+from migrations_tracker.views import runners, verifications
 
 urlpatterns = [
+    path("runners/", runners.runner_index, name="runner-list"),
+    path("runners/add/", runners.runner_create, name="runner-add"),
+    path("runners/<slug:name>/", runners.runner_detail, name="runner-detail"),
+    path("runners/<slug:name>/act/", runners.runner_act, name="runner-act"),
+    path("verifications/", verifications.verification_index, name="verification-list"),
+    path("verifications/ask/", verifications.verification_ask, name="verification-ask"),
+    path("verifications/<int:pk>/", verifications.verification_detail, name="verification-detail"),
+    path("verification-jobs/<int:pk>/", verifications.job_detail, name="verification-job-detail"),
+    path("verification-jobs/<int:pk>/act/", verifications.job_act, name="verification-job-act"),
+    path("verification-requests/<int:pk>/", verifications.request_detail, name="verification-request-detail"),
     path("api/runner/register", runners_api.register, name="api-runner-register"),
     path("api/runner/heartbeat", runners_api.heartbeat, name="api-runner-heartbeat"),
     path("api/runner/jobs/<int:pk>/bundle", runners_api.job_bundle, name="api-runner-bundle"),

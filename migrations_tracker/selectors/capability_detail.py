@@ -26,6 +26,7 @@ from audit.selectors.source import source_texts
 from migrations_tracker.selectors.capability_list import device_rank
 from migrations_tracker.selectors.parity_changes import parity_dumps
 from migrations_tracker.source_frames import SourceFrame, frame_of_source
+from workers.selectors.verifications import Proof, proofs_of
 
 CONTEXT_LINES = 3
 SITES_SHOWN = 50
@@ -52,6 +53,7 @@ class CellPage:
     rationale: Rationale
     served: Sequence[Served]
     siblings: Sequence[Capability]
+    proofs: Sequence[Proof]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ def cell_page(*, branch: Branch, operator: str, dtype: str, device: str, directi
         rationale=cell_rationale(cell),
         served=served_of(scan_run, cell),
         siblings=cells,
+        proofs=proofs_of(repository=scan_run.repository, symbols={cell.symbol, *cell.symbols} - {""}),
     )
 
 

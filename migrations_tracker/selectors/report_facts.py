@@ -130,7 +130,7 @@ def _verdicts(repository_id: int, symbols: Sequence[str]) -> dict[str, str]:
     shown = VerifiedFunction.objects.filter(
         symbol__in=symbols,
         verification__repository_id=repository_id,
-        verification__expired_at__isnull=True,
+        expired_at__isnull=True,
     ).values_list("symbol", "verification__verdict", "verification_id")
     return {
         symbol: verdict for symbol, verdict, _ in sorted(shown, key=lambda row: (row[1] in _PROOFS, row[2]))

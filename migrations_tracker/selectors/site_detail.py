@@ -17,6 +17,7 @@ from migrations_tracker.models import Comment, SiteMigration, Suppression, Trans
 from migrations_tracker.models.site_migration import STATUS_LABELS
 from migrations_tracker.selectors.capability_detail import site_rationales
 from migrations_tracker.source_frames import SourceFrame, frame_of_snippet, frame_of_source
+from workers.selectors.verifications import Proof, proofs_of
 
 MAX_STEPS = 30
 CONTEXT_LINES = 4
@@ -67,6 +68,7 @@ class SitePageData:
     transitions: Sequence[Transition]
     comments: Sequence[Comment]
     lineage: Sequence[Lineage]
+    proofs: Sequence[Proof]
 
 
 def site_page(*, site: FallbackSite) -> SitePageData:
@@ -85,7 +87,7 @@ def site_page(*, site: FallbackSite) -> SitePageData:
         .first()
     )
     frame, steps = _frames(result) if result else (None, ())
-    migration = SiteMigration.objects.filter(site=site).select_related("assignee").first()
+    migration = getattr(site, "migration", None)
     return SitePageData(
         site=site,
         rule=rule_get(rule_id=site.rule_id),
@@ -111,6 +113,9 @@ def site_page(*, site: FallbackSite) -> SitePageData:
             Lineage.objects.filter(site=site)
             .select_related("to_commit", "scan_run")
             .order_by("-id")[:LINEAGE_SHOWN]
+        ),
+        proofs=proofs_of(
+            repository=site.repository, symbols={site.symbol, *(state.symbol for state in states)}
         ),
     )
 

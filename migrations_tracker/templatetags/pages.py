@@ -18,6 +18,8 @@ from audit.selectors.rules import rule_get
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models.notice import NoticeKind
 from migrations_tracker.models.site_migration import CAUSE_LABELS, STATUS_LABELS
+from workers.protocol.outcome import Verdict
+from workers.verdict_texts import VERDICT_TEXTS
 
 register = template.Library()
 
@@ -129,3 +131,21 @@ def seconds(value: float | None) -> str:
         return f"{value:.1f} s"
     minutes, rest = divmod(round(value), 60)
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+@register.filter
+def verdict_label(value: str) -> str:
+    """Return a verdict as people read it."""
+    return VERDICT_TEXTS[Verdict(value)].label if value else ""
+
+
+@register.filter
+def verdict_meaning(value: str) -> str:
+    """Return what a verdict says."""
+    return VERDICT_TEXTS[Verdict(value)].meaning if value else ""
+
+
+@register.filter
+def verdict_tone(value: str) -> str:
+    """Return how a verdict is coloured."""
+    return VERDICT_TEXTS[Verdict(value)].tone if value else "neutral"

@@ -101,7 +101,7 @@ def site_comment(request: SignedInRequest, pk: int) -> HttpResponse:
 
 
 def _site(pk: int) -> FallbackSite:
-    return get_object_or_404(FallbackSite.objects.select_related("repository"), pk=pk)
+    return get_object_or_404(FallbackSite.objects.select_related("repository", "migration__assignee"), pk=pk)
 
 
 def _site_page(

@@ -49,6 +49,9 @@ class Verification(models.Model):
         indexes = (
             models.Index(name="verification_verdict_idx", fields=["repository", "verdict", "-id"]),
             models.Index(
+                name="verification_test_idx", fields=["repository", "crate", "binary", "test", "-id"]
+            ),
+            models.Index(
                 name="verification_no_gpu_idx",
                 fields=["repository", "-id"],
                 condition=Q(passes_without_gpu=True),

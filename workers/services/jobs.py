@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 
 from audit.models import Commit, FallbackSite, Repository, RowState
 from audit.models.lease import MAX_ATTEMPTS
-from audit.services.leases import lease_claim
+from audit.services.leases import lease_cancel, lease_claim
 from workers.errors import MachineryError
 from workers.models import Runner, RunnerState, TestBundle, VerificationJob, VerificationRequest
 from workers.protocol.codec import canonical_bytes, from_json, to_json
@@ -112,10 +112,7 @@ def job_approve(*, job: VerificationJob, actor: User) -> None:
 def job_cancel(*, job: VerificationJob, actor: User) -> None:
     """Stop a job; its runner learns of it with its next heartbeat, and its outcome is refused."""
     with transaction.atomic():
-        changed = VerificationJob.objects.filter(
-            pk=job.pk, state__in=[RowState.PENDING, RowState.RUNNING]
-        ).update(state=RowState.CANCELLED, finished_at=Now(), lease_id=None, lease_expires_at=None)
-        if not changed:
+        if not lease_cancel(row=job, actor=actor):
             raise MachineryError("The job was over already.")
         event_note(act="cancelled", job=job, actor=actor)
 

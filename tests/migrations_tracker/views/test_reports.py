@@ -145,10 +145,14 @@ def test_a_kernel_is_called_implemented_only_while_its_proof_holds(
         reason="as it was seen",
         expectation={},
         evidence={},
+    )
+    VerifiedFunction.objects.create(
+        verification=verification,
+        symbol=GONE.symbol,
+        digest="0" * 64,
         expired_at=timezone.now() if is_expired else None,
         expired_because="the function changed" if is_expired else "",
     )
-    VerifiedFunction.objects.create(verification=verification, symbol=GONE.symbol, digest="0" * 64)
     report = report_create(branch=repository.branches.get(), since=None, actor=None)
     report_execute(pk=report.pk)
     report.refresh_from_db()

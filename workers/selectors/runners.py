@@ -1,0 +1,92 @@
+"""Reading runners."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db.models import Sum
+from django.utils import timezone
+
+from audit.models import RowState
+from workers.models import MachineEvent, ProbeReading, Runner, VerificationJob
+from workers.services.jobs import ALIVE, BUDGET_WINDOW
+
+JOBS_SHOWN = 20
+EVENTS_SHOWN = 30
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerRow:
+    """A runner with what it does now and did in the last day."""
+
+    runner: Runner
+    is_alive: bool
+    current: VerificationJob | None
+    job_count: int
+    gpu_minutes: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerPage:
+    """What a runner's page shows."""
+
+    row: RunnerRow
+    readings: list[ProbeReading]
+    jobs: list[VerificationJob]
+    events: list[MachineEvent]
+
+
+def runner_rows() -> list[RunnerRow]:
+    """List all runners."""
+    return _rows(list(Runner.objects.all()))
+
+
+def runner_page(*, runner: Runner) -> RunnerPage:
+    """Gather what a runner's page shows."""
+    return RunnerPage(
+        row=_rows([runner])[0],
+        readings=list(runner.readings.all()),
+        jobs=list(runner.jobs.select_related("repository", "commit").order_by("-id")[:JOBS_SHOWN]),
+        events=list(runner.events.select_related("actor", "job").order_by("-id")[:EVENTS_SHOWN]),
+    )
+
+
+def gpu_minutes_used() -> float:
+    """Tell for how many minutes tests ran on GPUs within the budget's window."""
+    since = timezone.now() - BUDGET_WINDOW
+    used = VerificationJob.objects.filter(finished_at__gt=since).aggregate(seconds=Sum("gpu_seconds"))
+    return (used["seconds"] or 0) / 60
+
+
+def _rows(runners: list[Runner]) -> list[RunnerRow]:
+    now = timezone.now()
+    current = {
+        job.runner_id: job
+        for job in VerificationJob.objects.filter(
+            state=RowState.RUNNING, lease_expires_at__gte=now, runner__in=runners
+        )
+    }
+    day = VerificationJob.objects.filter(runner__in=runners, finished_at__gt=now - timedelta(days=1))
+    recent = list(day.values_list("runner_id", "gpu_seconds"))
+    return [
+        RunnerRow(
+            runner=runner,
+            is_alive=_is_alive(runner.last_seen_at, now),
+            current=current.get(runner.pk),
+            job_count=sum(1 for pk, _ in recent if pk == runner.pk),
+            gpu_minutes=sum(seconds for pk, seconds in recent if pk == runner.pk) / 60,
+        )
+        for runner in runners
+    ]
+
+
+def _is_alive(seen: datetime | None, now: datetime) -> bool:
+    return seen is not None and now - seen < ALIVE
+
+
+def gpu_minutes_budget() -> int:
+    """Tell for how many minutes tests may run on GPUs within the window; 0 is no limit."""
+    budget: int = settings.GPU_MINUTES_PER_DAY
+    return budget
