@@ -6,7 +6,14 @@ from celery import shared_task
 
 from audit.models import AskedBy, Repository, ScanRun
 from audit.services import rederiving, scan_requests, scan_runs
-from migrations_tracker.services import deliveries, matches, migration_reports, notices, scans
+from migrations_tracker.services import (
+    deliveries,
+    matches,
+    migration_reports,
+    notices,
+    scans,
+    schedules,
+)
 from migrations_tracker.services import verification_follow_up as verified
 from migrations_tracker.services.follow_up import gaps_follow_up, scan_run_follow_up
 from migrations_tracker.services.repository_settings import FOLLOW_TASK
@@ -45,6 +52,12 @@ def notices_collect() -> None:
 def delivery_execute(pk: int) -> None:
     """Send a message."""
     deliveries.delivery_execute(pk=pk)
+
+
+@shared_task(name=scans.SCHEDULE_TASK)
+def schedule_execute(pk: int) -> None:
+    """Look for a better schedule of a plan."""
+    schedules.schedule_execute(pk=pk)
 
 
 @shared_task(name=scans.REPORT_TASK)

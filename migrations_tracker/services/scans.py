@@ -16,7 +16,7 @@ from audit.services.scan_requests import (
     scan_request_create,
     scan_run_request,
 )
-from migrations_tracker.models import Delivery, MigrationReport
+from migrations_tracker.models import Delivery, MigrationReport, Schedule
 from workers.models import VerificationRequest
 
 SCAN_RUN_TASK = "migrations_tracker.tasks.scan_run_execute"
@@ -24,12 +24,14 @@ SCAN_REQUEST_TASK = "migrations_tracker.tasks.scan_request_execute"
 VERIFICATION_REQUEST_TASK = "migrations_tracker.tasks.verification_request_execute"
 DELIVERY_TASK = "migrations_tracker.tasks.delivery_execute"
 REPORT_TASK = "migrations_tracker.tasks.report_execute"
+SCHEDULE_TASK = "migrations_tracker.tasks.schedule_execute"
 _TASKS: tuple[tuple[type[LeasedRow], str], ...] = (
     (ScanRequest, SCAN_REQUEST_TASK),
     (ScanRun, SCAN_RUN_TASK),
     (VerificationRequest, VERIFICATION_REQUEST_TASK),
     (MigrationReport, REPORT_TASK),
     (Delivery, DELIVERY_TASK),
+    (Schedule, SCHEDULE_TASK),
 )
 
 
