@@ -15,6 +15,7 @@ _WRAPPERS = re.compile(r"\b(?:\w*Result(?=\s*<)|Result|Option|Arc|Box)\b")
 _CALLABLE = re.compile(r"\b(?:Fn|FnMut|FnOnce|fn)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 _ASSOCIATED = re.compile(r"\bSelf::(\w+)")
 _TYPE_NAME = re.compile(r"\b[A-Z]\w+")
+_ALIAS = re.compile(rb"type (\w+)\s*=\s*([^;]+);")
 _DEPTH = 5
 
 
@@ -23,6 +24,7 @@ class Operands:
 
     def __init__(self, profile: Profile, workspace: Workspace) -> None:
         self._workspace = workspace
+        self._aliases: dict[str, dict[str, str]] = {}
         transfer = profile.transfer
         self._constructors = frozenset(transfer.host_constructors)
         self._host_types = frozenset(transfer.host_types)
@@ -136,8 +138,11 @@ class Operands:
         )
         if known or _WRAPPERS.fullmatch(name):
             return name
-        given = re.search(rf"\btype\s+{name}\s*=\s*([^;]+);".encode(), function.unit.data)
-        return given[1].decode("utf-8", "replace") if given is not None else name
+        unit = function.unit
+        meanings = self._aliases.get(unit.path)
+        if meanings is None:
+            meanings = self._aliases[unit.path] = _aliases_in(unit.data)
+        return meanings.get(name, name)
 
     def returns_positions(self, function: Fn) -> bool:
         """Say whether a function returns a list of integers."""
@@ -180,6 +185,18 @@ def _associated(function: Fn, name: str) -> str:
     body = function.text(scope.body_start, scope.body_end) if scope is not None else ""
     given = re.search(rf"\btype\s+{name}\s*=\s*([^;]+);", body)
     return given[1] if given is not None else f"Self::{name}"
+
+
+def _aliases_in(data: bytes) -> dict[str, str]:
+    """Return the types of a file that stand for others, by name: each `type Name = ..;`."""
+    found: dict[str, str] = {}
+    position = data.find(b"type ")
+    while position >= 0:
+        given = _ALIAS.match(data, position)
+        if given is not None:
+            found[given[1].decode()] = given[2].decode("utf-8", "replace")
+        position = data.find(b"type ", position + 1)
+    return found
 
 
 def _bare_return(function: Fn) -> str:
