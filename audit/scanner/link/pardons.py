@@ -47,6 +47,7 @@ class Pardons:
         self._rejections = rejections
         self._loaders = frozenset(graph.profile.setup.loader_types)
         self._on_host: dict[int, bool] = {}
+        self._for_reading: dict[int, bool] = {}
         self._setup_name = any_pattern(graph.profile.setup.constructor_patterns)
         self._check_name = any_pattern(graph.profile.setup.check_patterns)
         self._export_name = any_pattern(graph.profile.setup.export_patterns)
@@ -111,6 +112,12 @@ class Pardons:
 
     def returns_host_data(self, function: Fn) -> bool:
         """Say whether a function is for reading: its result is host data, and it does nothing else."""
+        known = self._for_reading.get(function.index)
+        if known is None:
+            known = self._for_reading[function.index] = self._is_for_reading(function)
+        return known
+
+    def _is_for_reading(self, function: Fn) -> bool:
         return (
             self._graph.operands.returns_host_data(function)
             and not self._graph.is_part_of_optimizer(function)

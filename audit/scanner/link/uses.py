@@ -121,10 +121,11 @@ class Uses:
 
     def _is_lent(self, function: Fn, read: Read, name: str) -> bool:
         """Say whether data is lent to something else than an upload."""
-        start = read.call.end
-        if f"&{name}".encode() not in function.unit.data and b"&mut" not in function.unit.data:
+        start, end = read.call.end, function.facts.body_end
+        find = function.unit.data.find
+        if find(f"&{name}".encode(), start, end) < 0 and find(b"&mut", start, end) < 0:
             return False
-        body = function.text(start, function.facts.body_end)
+        body = function.text(start, end)
         for found in re.finditer(rf"&(?:mut\s+)?{name}\b", body):
             offset = start + len(body[: found.start()].encode())
             around = [call for call in function.facts.calls if call.arguments_start < offset < call.end]
