@@ -140,6 +140,22 @@ def depth_of(*, git_dir: Path, object_id: str) -> int:
     return int(counted.stdout) if counted.returncode == 0 else 0
 
 
+def history_read(*, git_dir: Path, tip: str) -> str:
+    """Return the commits up to a tip, parents first, each with what it changed since its first parent.
+
+    An entry begins with character 1 and the fields of a commit; character 2 and the raw lines of the change
+    follow.
+    """
+    shown = _git(
+        git_dir, "log", "--topo-order", "--reverse", "--no-show-signature", "--raw", "--no-abbrev",
+        "--no-renames", "--diff-merges=first-parent", "--root", f"--format=%x01{_FIELDS}%x02",
+        "--end-of-options", tip,
+    )  # fmt: skip
+    if shown.returncode:
+        raise RepositoryNotUsableError(f"git can't list the commits of `{tip}`: {_complaint(shown)}")
+    return shown.stdout
+
+
 def blobs_read(*, git_dir: Path, blob_ids: Sequence[str]) -> dict[str, bytes]:
     """Read objects by id; those that the repository does not hold are left out."""
     if not blob_ids or not git_dir.exists():

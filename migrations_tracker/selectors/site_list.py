@@ -14,9 +14,12 @@ from django.db.models import BooleanField, F, Func, Q, QuerySet, Value
 from django.http import QueryDict
 
 from audit.models import Branch, SiteState
+from audit.scanner.report import Outcome
 from migrations_tracker.lifecycle import Status
 
 PAGE_SIZE = 50
+NOT_TOLD = "not-told"
+OUTCOMES = (*(outcome.value for outcome in Outcome), NOT_TOLD)
 
 
 class Seen(StrEnum):
@@ -58,6 +61,7 @@ class SiteFilters:
     level: str = ""
     status: str = ""
     text: str = ""
+    outcome: str = ""
     sort: str = DEFAULT_SORT
 
     @property
@@ -114,6 +118,7 @@ def filters_read(query: QueryDict) -> SiteFilters:
     sort = query.get("sort", "")
     status = query.get("status", "")
     seen = query.get("seen", "")
+    outcome = query.get("outcome", "")
     return SiteFilters(
         seen=seen if seen in set(Seen) else Seen.OPEN.value,
         crate=_clean(query.get("crate", "")),
@@ -121,6 +126,7 @@ def filters_read(query: QueryDict) -> SiteFilters:
         level=_clean(query.get("level", "")),
         status=status if status in set(Status) else "",
         text=_clean(query.get("q", "")),
+        outcome=outcome if outcome in OUTCOMES else "",
         sort=sort if sort in SORT_ORDERS else DEFAULT_SORT,
     )
 
@@ -163,6 +169,9 @@ def _narrowed(branch: Branch, filters: SiteFilters) -> QuerySet[SiteState]:
         states = states.filter(is_open=filters.seen == Seen.OPEN.value)
     exact = {"crate": filters.crate, "rule_id": filters.rule, "level": filters.level}
     states = states.filter(**{column: value for column, value in exact.items() if value})
+    if filters.outcome:
+        told = "" if filters.outcome == NOT_TOLD else filters.outcome
+        states = states.filter(is_open=False, outcome=told)
     if filters.status:
         states = states.filter(site__migration__status=filters.status)
     for word in filters.text.split():

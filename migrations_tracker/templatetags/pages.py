@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import template
+from django.urls import reverse
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from audit.models import Capability, CapabilityGap, Repository
+from audit.models import BranchScan, Capability, CapabilityGap, Repository
 from audit.models.lease import RowState
 from audit.models.parity import cell_address
 from audit.models.site import MATCH_PASS_LABELS
@@ -114,6 +115,16 @@ def get(mapping: Mapping[str, Any], key: str) -> Any:
 def cell_url(repository: Repository, cell: Capability | CapabilityGap) -> str:
     """Return the address of a cell of the capability matrix."""
     return cell_address(repository, cell)
+
+
+@register.filter
+def changes_url(row: BranchScan) -> str:
+    """Return the address of what a scan changed since the one before; nothing for a branch's first."""
+    if row.previous is None:
+        return ""
+    address = reverse("repository-changes", args=[row.scan_run.repository.slug])
+    earlier, later = row.previous.scan_run.commit.object_id, row.scan_run.commit.object_id
+    return f"{address}?from={earlier}&to={later}"
 
 
 @register.filter

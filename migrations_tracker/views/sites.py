@@ -19,7 +19,14 @@ from migrations_tracker.models.site_migration import STATUS_LABELS
 from migrations_tracker.selectors.branches import branch_choose
 from migrations_tracker.selectors.overview import LEVELS
 from migrations_tracker.selectors.site_detail import site_page
-from migrations_tracker.selectors.site_list import SORT_ORDERS, Seen, cursor_decode, filters_read, site_list
+from migrations_tracker.selectors.site_list import (
+    OUTCOMES,
+    SORT_ORDERS,
+    Seen,
+    cursor_decode,
+    filters_read,
+    site_list,
+)
 from migrations_tracker.services.comments import comment_create
 from migrations_tracker.services.site_migrations import site_migration_transition
 
@@ -44,6 +51,7 @@ def site_index(request: SignedInRequest) -> HttpResponse:
             "levels": LEVELS,
             "statuses": [(status.value, label) for status, label in STATUS_LABELS.items()],
             "sorts": [(key, order.label) for key, order in SORT_ORDERS.items()],
+            "outcomes": OUTCOMES,
             "seen_values": [(seen.value, label) for seen, label in SEEN_LABELS.items()],
         }
     template = "site_list.html#results" if request.htmx and not request.htmx.boosted else "site_list.html"

@@ -1,0 +1,108 @@
+"""Scanning commit after commit of one repository, each held against its first parent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from audit.rules import RULES
+from audit.scanner.cache import DirectoryCache, FactsCache
+from audit.scanner.errors import ScanError
+from audit.scanner.pipeline import scan
+from audit.scanner.profile_choice import profile_for
+from audit.scanner.ptx.assembler import Assembler, find_assembler
+from audit.scanner.report import EarlierResult, Result, ScanReport
+from audit.scanner.source.opening import open_source
+
+
+@dataclass(frozen=True, slots=True)
+class CommitJob:
+    """A commit to scan. `is_same_tree` says that it changes nothing a scan reads since its first parent."""
+
+    commit_id: str
+    parent_id: str
+    is_same_tree: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LineJob:
+    """Commits to scan in this order; `profile` is empty where it is chosen for each by its tree."""
+
+    location: Path
+    profile: str
+    cache: Path
+    commits: Sequence[CommitJob]
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedCommit:
+    """What the scan of a commit gave, or why it gave nothing.
+
+    The report's outcomes are of the parent's results, by their place among them.
+    """
+
+    commit_id: str
+    report: ScanReport | None
+    failure_reason: str = ""
+
+
+def line_scan(job: LineJob) -> list[ScannedCommit]:
+    """Scan the commits of a job; a parent outside it is scanned for its results alone."""
+    scanner = _LineScanner(job)
+    return [scanner.scan(commit) for commit in job.commits]
+
+
+class _LineScanner:
+    """Keeps the reports of the commits it has seen: their children ask for them."""
+
+    def __init__(self, job: LineJob) -> None:
+        self._job = job
+        self._cache: FactsCache = DirectoryCache(job.cache)
+        self._assembler: Assembler | None = find_assembler(cache=job.cache, jobs=1)
+        self._reports: dict[str, ScanReport | None] = {}
+
+    def scan(self, commit: CommitJob) -> ScannedCommit:
+        """Scan a commit and say what became of its first parent's results."""
+        try:
+            parent = self._report_of(commit.parent_id) if commit.parent_id else None
+            if commit.is_same_tree and parent is not None:
+                source = open_source(self._job.location, commit.commit_id)
+                # A scan is a function of the files it reads: the same files have the same results.
+                report = replace(parent, source=source.info, outcomes={}, duration_seconds=0.0)
+            else:
+                report = self._scan(commit.commit_id, earlier_results(parent.results) if parent else ())
+        except ScanError as error:
+            self._reports[commit.commit_id] = None
+            return ScannedCommit(commit.commit_id, None, str(error))
+        self._reports[commit.commit_id] = report
+        return ScannedCommit(commit.commit_id, report)
+
+    def _report_of(self, commit_id: str) -> ScanReport | None:
+        if commit_id not in self._reports:
+            try:
+                self._reports[commit_id] = self._scan(commit_id, ())
+            except ScanError:
+                self._reports[commit_id] = None
+        return self._reports[commit_id]
+
+    def _scan(self, commit_id: str, earlier: Sequence[EarlierResult]) -> ScanReport:
+        source = open_source(self._job.location, commit_id)
+        chosen = profile_for(source, self._job.profile)
+        report = scan(
+            source,
+            profile=chosen.profile,
+            rules=RULES,
+            cache=self._cache,
+            assembler=self._assembler,
+            earlier=earlier,
+        )
+        return replace(report, profile_reason=chosen.reason)
+
+
+def earlier_results(results: Sequence[Result]) -> list[EarlierResult]:
+    """Return results as a later scan is asked what became of them, by their place."""
+    return [
+        EarlierResult(place, one.rule_id, one.symbol, one.path, one.form, one.partial_fingerprints)
+        for place, one in enumerate(results)
+    ]
