@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -47,10 +47,10 @@ class ScannedCommit:
     failure_reason: str = ""
 
 
-def line_scan(job: LineJob) -> list[ScannedCommit]:
+def line_scan(job: LineJob) -> Iterator[ScannedCommit]:
     """Scan the commits of a job; a parent outside it is scanned for its results alone."""
     scanner = _LineScanner(job)
-    return [scanner.scan(commit) for commit in job.commits]
+    return (scanner.scan(commit) for commit in job.commits)
 
 
 class _LineScanner:

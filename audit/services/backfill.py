@@ -13,9 +13,9 @@ from django.db.models import F
 
 from audit.errors import AuditError
 from audit.models import Branch, BranchScan, Repository, RowState, ScanRun
-from audit.scanner.line import CommitJob, LineJob, ScannedCommit, line_scan
+from audit.scanner.line import CommitJob, LineJob, ScannedCommit
+from audit.scanner.line_processes import lines_scan
 from audit.scanner.pipeline import scanner_version
-from audit.scanner.processes import in_processes
 from audit.scanner.profile import Profile, load_profile
 from audit.scanner.profile_choice import FAMILIES, GENERIC_PROFILE
 from audit.services import git_repository
@@ -199,6 +199,4 @@ def _scanned(
         )
         for chunk in chunks
     ]
-    answers = in_processes(line_scan, line_jobs, jobs) if jobs > 1 else map(line_scan, line_jobs)
-    for chunk, answer in zip(chunks, answers, strict=True):
-        yield from zip(chunk, answer, strict=True)
+    yield from zip(missing, lines_scan(line_jobs, jobs), strict=True)

@@ -146,13 +146,15 @@ def history_read(*, git_dir: Path, tip: str) -> str:
     An entry begins with character 1 and the fields of a commit; character 2 and the raw lines of the change
     follow.
     """
-    shown = _git(
+    shown = git_run(
         git_dir, "log", "--topo-order", "--reverse", "--no-show-signature", "--raw", "--no-abbrev",
         "--no-renames", "--diff-merges=first-parent", "--root", f"--format=%x01{_FIELDS}%x02",
         "--end-of-options", tip,
     )  # fmt: skip
     if shown.returncode:
-        raise RepositoryNotUsableError(f"git can't list the commits of `{tip}`: {_complaint(shown)}")
+        raise RepositoryNotUsableError(
+            f"git can't list the commits of `{tip}`: {complaint_of(shown.stderr, shown.returncode)}"
+        )
     return shown.stdout
 
 

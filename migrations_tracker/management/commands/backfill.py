@@ -12,7 +12,7 @@ from audit.errors import AuditError
 from audit.models import Repository
 from audit.scanner.errors import ScanError
 from audit.services.backfill import BackfillProgress, backfill
-from audit.services.git_repository import repository_fetch
+from audit.services.git_transfer import repository_fetch
 from audit.services.repositories import repository_add
 from migrations_tracker.services.history import history_follow_up
 

@@ -31,6 +31,7 @@ PARAMETERS = (
     "level",
     "status",
     "seen",
+    "outcome",
     "sort",
     "q",
     "page",
@@ -53,6 +54,21 @@ def test_a_filter_with_rubbish_in_it_is_a_page(ada_client: Client, site: Fallbac
         response = ada_client.get(reverse("site-list"), {parameter: value})
         assert response.status_code == 200, parameter
         assert b"<script>alert" not in response.content, parameter
+
+
+@pytest.mark.parametrize("value", [*RUBBISH, *CURSORS])
+def test_pages_of_the_past_answer_rubbish(ada_client: Client, site: FallbackSite, value: str) -> None:
+    slug = site.repository.slug
+    for parameter in ("branch", "by", "rule", "crate", "before"):
+        response = ada_client.get(reverse("repository-history", args=[slug]), {parameter: value})
+        assert response.status_code == 200, parameter
+    object_id = site.first_seen_scan.commit.object_id
+    both = {"from": object_id, "to": object_id}
+    cursor = base64.urlsafe_b64encode(value.encode(errors="replace")).decode()
+    for query in ({"from": value}, {"to": value}, {**both, "kind": value}, {**both, "page": cursor}):
+        response = ada_client.get(reverse("repository-changes", args=[slug]), query)
+        assert response.status_code == 200, query
+    assert ada_client.get(reverse("site-timeline", args=[site.pk]), {"branch": value}).status_code == 200
 
 
 @pytest.mark.parametrize("text", CURSORS)
