@@ -89,7 +89,10 @@ def change_index(request: SignedInRequest, slug: str) -> HttpResponse:
         earlier, later = pair
     context: dict[str, object] = {
         "repository": repository,
-        "named": named,
+        "written": {
+            side: named[side] or (scan.commit.object_id if scan is not None else "")
+            for side, scan in (("from", earlier), ("to", later))
+        },
         "unknown": _unknown(named, earlier, later),
         "earlier": earlier,
         "later": later,

@@ -78,7 +78,7 @@ def test_a_branch_that_is_not_going_down_has_no_last_day(past: Repository, ada_c
         commit.committed_at = f"2026-05-0{number + 1}T12:00:00Z"
         commit.save()
     html = page(ada_client, reverse("repository-history", args=[past.slug]))
-    assert "0.2 fewer a week" in html
+    assert "0.3 fewer a week" in html
     ingest(past, make_report([make_result(GELU, rule_id="FT008", snippet="read_gelu(x)")]))
     Commit.objects.filter(committed_at=None).update(committed_at="2026-05-03T12:00:00Z")
     html = page(ada_client, reverse("repository-history", args=[past.slug]))
