@@ -79,7 +79,8 @@ def test_a_branch_that_is_not_going_down_has_no_last_day(past: Repository, ada_c
         commit.save()
     html = page(ada_client, reverse("repository-history", args=[past.slug]))
     assert "0.3 fewer a week" in html
-    ingest(past, make_report([make_result(GELU, rule_id="FT008", snippet="read_gelu(x)")]))
+    back = make_result(GELU, rule_id="FT008", snippet="read_gelu(x)")
+    ingest(past, make_report([make_result(RELU, snippet="read_relu(x)"), back]))
     Commit.objects.filter(committed_at=None).update(committed_at="2026-05-03T12:00:00Z")
     html = page(ada_client, reverse("repository-history", args=[past.slug]))
     assert "come to an end" in html
