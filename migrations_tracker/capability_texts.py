@@ -1,10 +1,12 @@
-"""Capabilities as programs read them: JSON, CSV and Rust source."""
+"""Capabilities as files: JSON, CSV, Markdown and Rust source."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import re
+from collections import Counter
 from collections.abc import Iterable
 
 from audit.models import Capability, CapabilityReading
@@ -110,6 +112,33 @@ def as_csv(reading: CapabilityReading, cells: Iterable[Capability]) -> str:
     return output.getvalue()
 
 
+def as_markdown(reading: CapabilityReading, cells: Iterable[Capability]) -> str:
+    """Write the capabilities of a scan as Markdown: counts by state, then one row a cell."""
+    rows = list(cells)
+    scan_run = reading.scan_run
+    counts = Counter(cell.state for cell in rows)
+    gaps = Counter(cell.state for cell in rows if cell.is_gap)
+    lines = [
+        f"# Capabilities of {_cell_text(scan_run.repository.name)} at {scan_run.commit.short_id}",
+        "",
+        f"Held to torch {_cell_text(reading.torch_version)}.",
+        f"{len(rows):,} cases, {gaps.total():,} of them gaps.",
+        "",
+        "| state | cases | gaps |",
+        "| --- | ---: | ---: |",
+        *(f"| {s.value} | {counts[s.value]} | {gaps[s.value]} |" for s in State if counts[s.value]),
+        "",
+        "| operator | dtype | device | direction | state | gap | PyTorch | proof |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for cell in rows:
+        proof = f"{cell.symbol} ({cell.path}:{cell.line})" if cell.path else "no code"
+        words = (cell.operator, cell.dtype, cell.device, cell.direction, cell.state)
+        row = (*words, "gap" if cell.is_gap else "", f"{cell.pytorch_state}: {cell.pytorch_proof}", proof)
+        lines.append(f"| {' | '.join(map(_cell_text, row))} |")
+    return "\n".join(lines) + "\n"
+
+
 def as_rust(reading: CapabilityReading, cells: Iterable[Capability]) -> str:
     """Write the capabilities of a scan as a Rust module without dependencies."""
     rows = sorted(cells, key=lambda cell: (cell.operator, cell.dtype, cell.device, cell.direction))
@@ -137,6 +166,11 @@ def _rust_row(cell: Capability) -> str:
 
 def _variant(state: State) -> str:
     return "".join(word.capitalize() for word in state.value.split("-"))
+
+
+def _cell_text(text: str) -> str:
+    """Write text as it is, in one line of a Markdown table."""
+    return re.sub(r"([\\`*_<>|\[\]])", r"\\\1", _one_line(text))
 
 
 def _one_line(text: str) -> str:

@@ -89,7 +89,8 @@ class Implementation:
     """A function that serves a case.
 
     `via` is the line from which it is reached where that is not its own (the call in the layer above);
-    `broken_ptx` names the constant that the assembler rejects, where it launches one.
+    `broken_ptx` names the constant that the assembler rejects, where it launches one; `test` is a test that
+    runs it on a device.
     """
 
     place: Place
@@ -99,6 +100,7 @@ class Implementation:
     broken_ptx: str = ""
     via: Place | None = None
     note: str = ""
+    test: Place | None = None
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -61,7 +61,8 @@ class Matrix:
     """Reads a workspace's capabilities.
 
     `broken_ptx` maps the symbols of functions to the constants they launch that the assembler rejects;
-    `rulings` are people's words on what operations are, by kind and symbol.
+    `rulings` are people's words on what operations are, by kind and symbol; `tested` maps functions, by
+    index, to a test that runs them on a device.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Matrix:
         layout: Layout = FERROTORCH,
         broken_ptx: Mapping[str, str] | None = None,
         rulings: Mapping[tuple[str, str], Ruling] | None = None,
+        tested: Mapping[int, Fn] | None = None,
     ) -> None:
         self.summaries = summaries
         self.catalogue = catalogue
@@ -79,6 +81,7 @@ class Matrix:
         self.profile = summaries.profile
         self._broken = broken_ptx or {}
         self._rulings = rulings or {}
+        self._tested = tested or {}
         self._callees: dict[int, tuple[Fn, ...]] = {}
 
     @cached_property
@@ -158,7 +161,9 @@ class Matrix:
             case = Case(operator, match.dtype or DTYPES[0], device, match.direction)
             yield case, self._kernel(function, operation)
             return
-        on_host = Implementation(place_of(function), Layer.OPERATION, frozenset({Effect.HOST}))
+        on_host = Implementation(
+            place_of(function), Layer.OPERATION, frozenset({Effect.HOST}), test=self._test_of(function)
+        )
         for dtype in (match.dtype,) if match.dtype else DTYPES:
             yield Case(operator, dtype, "cpu", match.direction), on_host
             for implementation in self._operation(function, dtype):
@@ -237,7 +242,12 @@ class Matrix:
             broken_ptx=self._broken_in(function),
             via=via,
             note=note,
+            test=self._test_of(function),
         )
+
+    def _test_of(self, function: Fn) -> Place | None:
+        test = self._tested.get(function.index)
+        return place_of(test) if test is not None else None
 
     def _broken_in(self, function: Fn) -> str:
         """Return the rejected constant that a function or a callee in the GPU crates launches."""
@@ -252,6 +262,7 @@ class Matrix:
             self._device_function(function),
             is_called=self._is_called(function) or self._is_made_and_called(function, operation),
             broken_ptx=self._broken_in(function),
+            test=self._test_of(function),
         )
 
     def _is_called(self, function: Fn) -> bool:
@@ -292,7 +303,8 @@ class Matrix:
             yield self._backend(self.methods[name], "cuda", via)
         if not needed or self._reads_whatever_the_dtype(function):
             effects = self._upper_effects(function, launches=bool(needed), has_device_path=bool(calls))
-            yield Implementation(place_of(function), Layer.OPERATION, effects)
+            test = self._test_of(function)
+            yield Implementation(place_of(function), Layer.OPERATION, effects, test=test)
 
     def _upper_effects(self, function: Fn, *, launches: bool, has_device_path: bool) -> frozenset[Effect]:
         effects = self._effects(self._with_helpers(function))

@@ -16,6 +16,7 @@ from audit.parity.matching import Match, Ruling
 from audit.parity.matrix import Matrix
 from audit.parity.operations import layout_of
 from audit.scanner.link.summaries import Summaries
+from audit.scanner.link.unit import Fn
 from audit.scanner.ptx.kernels import Kernels
 from audit.scanner.report import ScanReport
 from audit.services.copying import as_json, rows_copy
@@ -41,16 +42,24 @@ class Capabilities:
 
 
 def capabilities_derive(
-    *, summaries: Summaries, kernels: Kernels, rulings: Iterable[Ruling] = ()
+    *,
+    summaries: Summaries,
+    kernels: Kernels,
+    rulings: Iterable[Ruling] = (),
+    tested: Mapping[int, Fn] | None = None,
 ) -> Capabilities:
-    """Derive the capabilities of a linked workspace. What goes wrong is said in the answer, never raised."""
+    """Derive the capabilities of a linked workspace. What goes wrong is said in the answer, never raised.
+
+    `tested` maps functions, by index, to a test that runs them on a device.
+    """
     version = newest().version
     layout = layout_of(package.name for package in summaries.workspace.packages)
     if layout is None:
         return Capabilities(version, failure_reason=NO_LAYOUT)
     try:
         ruled = {(ruling.kind, ruling.symbol): ruling for ruling in rulings}
-        matrix = Matrix(summaries, newest(), layout, _broken_ptx(summaries, kernels), ruled)
+        broken = _broken_ptx(summaries, kernels)
+        matrix = Matrix(summaries, newest(), layout, broken, ruled, tested)
         return Capabilities(
             version,
             matrix.cells(),
@@ -188,4 +197,5 @@ def _implementation(row: Implementation) -> dict[str, object]:
         "broken_ptx": row.broken_ptx,
         "via": _place(via) if via is not None else None,
         "note": row.note,
+        "test": _place(row.test) if row.test is not None else None,
     }

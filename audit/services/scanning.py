@@ -87,7 +87,10 @@ def _scanned(
 
     def observe(judgement: Judgement) -> None:
         capabilities = capabilities_derive(
-            summaries=judgement.summaries, kernels=judgement.kernels, rulings=rulings
+            summaries=judgement.summaries,
+            kernels=judgement.kernels,
+            rulings=rulings,
+            tested=judgement.reach.tested,
         )
         derived.append((capabilities, inventory_of(judgement)))
 

@@ -10,6 +10,8 @@ from audit.models import (
     Branch,
     Capability,
     CapabilityGap,
+    CapabilityGapChange,
+    OperationMatch,
     ParityDump,
     ParityOperator,
     Repository,
@@ -20,10 +22,18 @@ from audit.parity import rationale
 from audit.parity.capability import Case, Place, State
 from audit.parity.catalogue import Direction, newest
 from audit.parity.counterparts import operator_names
+from audit.parity.matching import Verdict
 from audit.parity.matrix import REFERENCE
 from audit.parity.rationale import Rationale
 from audit.selectors.source import source_texts
 from migrations_tracker.selectors.capability_list import device_rank
+from migrations_tracker.selectors.capability_proofs import (
+    LayerRow,
+    Tested,
+    layers_of,
+    tests_of,
+    verifications_of,
+)
 from migrations_tracker.selectors.parity_changes import parity_dumps
 from migrations_tracker.source_frames import SourceFrame, frame_of_source
 from workers.selectors.verifications import Proof, proofs_of
@@ -32,6 +42,8 @@ CONTEXT_LINES = 3
 SITES_SHOWN = 50
 OPERATORS_SHOWN = 12
 RATIONALES_SHOWN = 2
+CHANGES_SHOWN = 50
+HISTORY_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +66,7 @@ class CellPage:
     served: Sequence[Served]
     siblings: Sequence[Capability]
     proofs: Sequence[Proof]
+    history: Sequence[Capability]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +80,10 @@ class OperatorPage:
     cells: Sequence[Capability]
     gaps: Sequence[CapabilityGap]
     sites: Sequence[SiteState]
+    layers: Sequence[tuple[str, Sequence[LayerRow]]]
+    tests: Sequence[Tested]
+    verifications: Sequence[Verification]
+    changes: Sequence[CapabilityGapChange]
 
 
 def cell_rationale(cell: Capability) -> Rationale:
@@ -110,6 +127,7 @@ def cell_page(*, branch: Branch, operator: str, dtype: str, device: str, directi
         served=served_of(scan_run, cell),
         siblings=cells,
         proofs=proofs_of(repository=scan_run.repository, symbols={cell.symbol, *cell.symbols} - {""}),
+        history=_history(branch, cell),
     )
 
 
@@ -128,6 +146,7 @@ def operator_page(*, branch: Branch, operator: str, dump_id: str = "") -> Operat
     if not facts and not cells:
         return None
     symbols = {symbol for cell in cells for symbol in cell.symbols}
+    layers = layers_of(cells)
     return OperatorPage(
         operator=operator,
         dump=dump,
@@ -140,20 +159,56 @@ def operator_page(*, branch: Branch, operator: str, dump_id: str = "") -> Operat
             .select_related("site")
             .order_by("path", "start_line", "id")[:SITES_SHOWN]
         ),
+        layers=layers,
+        tests=tests_of(layers),
+        verifications=verifications_of(repository_id=branch.repository_id, symbols=symbols),
+        changes=list(
+            CapabilityGapChange.objects.filter(
+                gap__repository_id=branch.repository_id, gap__operator=operator
+            )
+            .select_related("gap", "scan_run__commit")
+            .order_by("-id")[:CHANGES_SHOWN]
+        ),
     )
 
 
-def site_rationales(*, scan_run_id: int, symbol: str) -> list[tuple[Capability, Rationale]]:
-    """Explain the gaps that a function stands in the way of, or the cells it serves, first by device."""
-    if not symbol:
-        return []
-    cells = Capability.objects.filter(scan_run_id=scan_run_id, symbols__contains=[symbol]).exclude(
-        device="cpu"
-    )
+def site_rationales(
+    *, repository_id: int, scan_run_id: int, symbol: str, chain: Sequence[str] = ()
+) -> list[tuple[Capability | None, Rationale]]:
+    """Explain what a site stands in the way of: gaps that its function serves, or its callers' and callees'.
+
+    `chain` are the functions of the site's evidence. Where none of them serves an operator, the one
+    explanation says whether PyTorch has a counterpart.
+    """
+    cells = Capability.objects.filter(
+        scan_run_id=scan_run_id, symbols__overlap=[name for name in (symbol, *chain) if name]
+    ).exclude(device="cpu")
     found = sorted(
-        cells.defer("implementations"), key=lambda c: (not c.is_gap, c.operator, c.dtype, c.direction)
+        cells.defer("implementations"),
+        key=lambda c: (symbol not in c.symbols, not c.is_gap, c.operator, c.dtype, c.direction),
     )
-    return [(cell, cell_rationale(cell)) for cell in found[:RATIONALES_SHOWN]]
+    if found:
+        return [(cell, cell_rationale(cell)) for cell in found[:RATIONALES_SHOWN]]
+    return [(None, _without_cell(repository_id, symbol))]
+
+
+def _without_cell(repository_id: int, symbol: str) -> Rationale:
+    """Explain a function that serves no operator: by what people or rules say it is, or that it is none."""
+    match = OperationMatch.objects.filter(repository_id=repository_id, symbol=symbol).first()
+    ruling = match.rulings.filter(ended_at=None).first() if match is not None else None
+    said = ruling or match
+    catalogue, name = newest(), symbol or "this place"
+    if said is None:
+        return rationale.without_counterpart(
+            catalogue, name, reason="it is no operation that a PyTorch operator stands for"
+        )
+    if said.verdict == Verdict.MATCHED.value:
+        case = Case(said.counterpart, said.dtype or "float32", "cuda", Direction(said.direction))
+        return rationale.of_case(catalogue, case)
+    reason = ruling.reason if ruling is not None else match.note if match is not None else ""
+    if said.verdict == Verdict.UNMATCHED.value:
+        reason = "no operator of its name is in the catalogue, and nobody has set one"
+    return rationale.without_counterpart(catalogue, name, reason=reason)
 
 
 def repository_branch(*, repository: Repository) -> Branch | None:
@@ -161,6 +216,22 @@ def repository_branch(*, repository: Repository) -> Branch | None:
     branches = list(Branch.objects.filter(repository=repository).exclude(last_scan=None))
     return next((b for b in branches if b.name == repository.default_branch), None) or next(
         iter(branches), None
+    )
+
+
+def _history(branch: Branch, cell: Capability) -> list[Capability]:
+    """The case in the newest scans of the branch, the newest first."""
+    return list(
+        Capability.objects.filter(
+            scan_run__branch=branch,
+            operator=cell.operator,
+            dtype=cell.dtype,
+            device=cell.device,
+            direction=cell.direction,
+        )
+        .select_related("scan_run__commit")
+        .defer("implementations", "symbols", "pytorch_proof", "note")
+        .order_by("-scan_run_id")[:HISTORY_SHOWN]
     )
 
 

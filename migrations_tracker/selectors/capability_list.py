@@ -21,10 +21,14 @@ DTYPES = ("float32", "float64", "float16", "bfloat16")
 
 @dataclass(frozen=True, slots=True)
 class CapabilityFilters:
-    """What the matrix is narrowed to; an empty field does not narrow."""
+    """What the matrix is narrowed to; an empty field does not narrow.
+
+    `only_pytorch` asks for the operators that PyTorch has and no code of the scan serves.
+    """
 
     device: str = DEVICES[0]
     gaps: bool = False
+    only_pytorch: bool = False
     family: str = ""
     crate: str = ""
     state: str = ""
@@ -95,6 +99,7 @@ def filters_read(query: QueryDict) -> CapabilityFilters:
     return CapabilityFilters(
         device=_clean(query.get("device", "")) or DEVICES[0],
         gaps=query.get("gaps", "") in {"1", "on"},
+        only_pytorch=query.get("only", "") == "pytorch",
         family=family if family in set(Family) else "",
         crate=_clean(query.get("crate", "")),
         state=state if state in set(State) else "",
@@ -123,7 +128,7 @@ def matrix_page(*, scan_run_id: int, filters: CapabilityFilters, number: int = 1
     page_count = max(1, -(-len(operators) // PAGE_SIZE))
     number = min(max(number, 1), page_count)
     shown = operators[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
-    overview = _Overview.of(scan_run_id)
+    overview = Overview.of(scan_run_id)
     on_device = Capability.objects.filter(scan_run_id=scan_run_id, device=filters.device)
     cells = on_device.filter(operator__in=[operator for _, operator in shown]).defer(
         "implementations", "symbols", "pytorch_proof", "note"
@@ -197,13 +202,13 @@ def _by_family(rows: QuerySet[Capability, tuple[str, str]]) -> list[tuple[str, s
 
 
 @dataclass(frozen=True, slots=True)
-class _Overview:
+class Overview:
     """A scan's cells and gaps by device, dtype, direction and crate: what can be chosen."""
 
     groups: Sequence[tuple[str, str, str, str, int, int]]
 
     @classmethod
-    def of(cls, scan_run_id: int) -> _Overview:
+    def of(cls, scan_run_id: int) -> Overview:
         rows = (
             Capability.objects.filter(scan_run_id=scan_run_id)
             .order_by()

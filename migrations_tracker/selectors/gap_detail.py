@@ -24,6 +24,8 @@ from migrations_tracker.lifecycle import Cause, Requirement, Situation, Status, 
 from migrations_tracker.models import SiteMigration, Suppression, Transition
 from migrations_tracker.models.site_migration import STATUS_LABELS
 from migrations_tracker.selectors.capability_detail import Served, cell_rationale, served_of
+from migrations_tracker.selectors.capability_proofs import verifications_of
+from workers.models import Verification
 
 SITES_SHOWN = 30
 
@@ -47,6 +49,7 @@ class GapPage:
     rationale: Rationale
     served: Sequence[Served]
     sites: Sequence[SiteState]
+    verifications: Sequence[Verification]
     migration: SiteMigration | None
     choices: Sequence[GapChoice]
     people: Sequence[User]
@@ -73,6 +76,9 @@ def gap_page(*, gap: CapabilityGap) -> GapPage:
         rationale=cell_rationale(cell) if cell else _gap_rationale(gap),
         served=served_of(scan_run, cell) if cell and scan_run else (),
         sites=_sites(branch, cell) if branch and cell else (),
+        verifications=(
+            verifications_of(repository_id=gap.repository_id, symbols=cell.symbols) if cell else ()
+        ),
         migration=migration,
         choices=_choices(migration, is_seen=gap.is_open),
         people=list(User.objects.filter(is_active=True).order_by("username")),

@@ -55,7 +55,7 @@ class SitePageData:
     rule: RulePage
     clauses: Sequence[Clause]
     outcome_clauses: Sequence[Clause]
-    rationales: Sequence[tuple[Capability, Rationale]]
+    rationales: Sequence[tuple[Capability | None, Rationale]]
     branch: Branch | None
     state: SiteState | None
     other_states: Sequence[SiteState]
@@ -93,7 +93,7 @@ def site_page(*, site: FallbackSite) -> SitePageData:
         rule=rule_get(rule_id=site.rule_id),
         clauses=clauses_of_rule(rule_id=site.rule_id),
         outcome_clauses=clauses_of_outcome(outcome=state.outcome) if state else (),
-        rationales=site_rationales(scan_run_id=state.last_seen_scan_id, symbol=state.symbol) if state else (),
+        rationales=_rationales(site, state, result) if state else (),
         branch=state.branch if state else None,
         state=state,
         other_states=[other for other in states if other is not state],
@@ -117,6 +117,18 @@ def site_page(*, site: FallbackSite) -> SitePageData:
         proofs=proofs_of(
             repository=site.repository, symbols={site.symbol, *(state.symbol for state in states)}
         ),
+    )
+
+
+def _rationales(
+    site: FallbackSite, state: SiteState, result: Result | None
+) -> list[tuple[Capability | None, Rationale]]:
+    steps = result.evidence if result is not None else []
+    return site_rationales(
+        repository_id=site.repository_id,
+        scan_run_id=state.last_seen_scan_id,
+        symbol=state.symbol,
+        chain=list(dict.fromkeys(step["symbol"] for step in steps)),
     )
 
 

@@ -27,6 +27,12 @@ register = template.Library()
 _CODE = re.compile(r"`([^`]+)`")
 _FENCE = re.compile(r"^```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _STATE_LABELS = {state.value: str(state.label) for state in RowState}
+_LAYER_LABELS = {
+    "operation": "Operations: the core's dispatch and the crates above it",
+    "backend": "The backend trait's method in force",
+    "kernel": "Kernel functions",
+    "device-code": "Device code",
+}
 _ROLE_LABELS = {"anchor": "starts here", "call": "calls", "effect": "ends in", "guard": "not covered by"}
 
 
@@ -103,6 +109,12 @@ def rule_name(rule_id: str) -> str:
 def state_text(value: str) -> str:
     """Name what becomes of a case of an operator, in words."""
     return value.replace("-", " ").replace("opt in", "opt-in")
+
+
+@register.filter
+def layer_label(value: str) -> str:
+    """Name a layer of the code."""
+    return _LAYER_LABELS.get(value, value)
 
 
 @register.filter

@@ -11,9 +11,9 @@ from django.views.decorators.vary import vary_on_headers
 from audit.models import Branch, Repository
 from audit.parity.capability import State
 from audit.parity.families import Family
-from migrations_tracker.capability_texts import as_csv, as_json
+from migrations_tracker.capability_texts import as_csv, as_json, as_markdown
 from migrations_tracker.http import SignedInRequest
-from migrations_tracker.selectors import backend_list, capability_list
+from migrations_tracker.selectors import backend_list, capability_absent, capability_list
 from migrations_tracker.selectors.branches import branch_choose
 from migrations_tracker.selectors.capability_detail import cell_page, operator_page, repository_branch
 from migrations_tracker.selectors.capability_list import CapabilityFilters, filters_read
@@ -29,7 +29,11 @@ FAMILY_LABELS = {
     Family.RANDOM: "Random numbers",
     Family.OTHER: "Shape, indexing, creation and other",
 }
-_EXPORTS = {"csv": (as_csv, "text/csv"), "json": (as_json, "application/json")}
+_EXPORTS = {
+    "csv": (as_csv, "text/csv"),
+    "json": (as_json, "application/json"),
+    "md": (as_markdown, "text/markdown"),
+}
 
 
 @login_required
@@ -48,9 +52,9 @@ def capability_index(request: SignedInRequest) -> HttpResponse:
     reading = capability_list.reading_of(branch=choice.branch) if choice.branch is not None else None
     context["reading"] = reading
     if reading is not None and not reading.failure_reason:
-        page = capability_list.matrix_page(
-            scan_run_id=reading.scan_run_id, filters=filters, number=_number(request.GET.get("page", ""))
-        )
+        find = capability_absent.absent_page if filters.only_pytorch else capability_list.matrix_page
+        number = _number(request.GET.get("page", ""))
+        page = find(scan_run_id=reading.scan_run_id, filters=filters, number=number)
         labels = {family.value: label for family, label in FAMILY_LABELS.items()}
         context |= {
             "page": page,
@@ -72,7 +76,9 @@ def capability_export(request: SignedInRequest, key: str) -> HttpResponse:
     if reading is None:
         raise Http404("No scan with capabilities is stored.")
     write, content_type = _EXPORTS[key]
-    cells = capability_list.matrix_cells(scan_run_id=reading.scan_run_id, filters=filters_read(request.GET))
+    filters = filters_read(request.GET)
+    find = capability_absent.absent_cells if filters.only_pytorch else capability_list.matrix_cells
+    cells = find(scan_run_id=reading.scan_run_id, filters=filters)
     response = HttpResponse(write(reading, cells), content_type=f"{content_type}; charset=utf-8")
     name = f"capabilities-{reading.scan_run.repository.slug}-{reading.scan_run.commit.short_id}.{key}"
     response["Content-Disposition"] = f'attachment; filename="{name}"'

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from migrations_tracker.capability_texts import as_csv, as_json, as_rust
+from migrations_tracker.capability_texts import as_csv, as_json, as_markdown, as_rust
 from migrations_tracker.selectors.branches import branch_choose
 from migrations_tracker.selectors.capability_list import capabilities_find, reading_of
 
@@ -24,6 +24,9 @@ class Command(BaseCommand):
         form = parser.add_mutually_exclusive_group()
         form.add_argument("--rust", action="store_const", dest="write", const=as_rust, help="Rust source")
         form.add_argument("--json", action="store_const", dest="write", const=as_json, help="JSON")
+        form.add_argument(
+            "--markdown", action="store_const", dest="write", const=as_markdown, help="Markdown"
+        )
         form.add_argument("--csv", action="store_const", dest="write", const=as_csv, help="CSV, the default")
         parser.set_defaults(write=as_csv)
 

@@ -8,6 +8,7 @@ import re
 import subprocess
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,26 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from audit.models import Capability, CapabilityReading, FallbackSite, Repository
+from audit.models import (
+    Capability,
+    CapabilityReading,
+    FallbackSite,
+    OperationMatch,
+    Repository,
+)
 from audit.parity.capability import State
 from audit.parity.catalogue import Direction
 from audit.services.parity import parity_dumps_import_shipped
+from migrations_tracker.selectors.capability_absent import public_operators
 from migrations_tracker.selectors.capability_list import percent
-from tests.factories import ingest, make_capability, make_report, make_result, store_capabilities
+from tests.factories import (
+    ingest,
+    make_capability,
+    make_match,
+    make_report,
+    make_result,
+    store_capabilities,
+)
 from tests.toolchain import rust_program
 
 LIST = "/capabilities/"
@@ -154,8 +169,68 @@ def test_a_site_says_what_pytorch_does(ada_client: Client, matrix: FallbackSite)
     text = ada_client.get(matrix.get_absolute_url()).content.decode()
     assert "What PyTorch does" in text
     assert "So the answer is a device kernel for aten::exp" in text
+
+
+def test_a_site_outside_any_operator_is_told_that_pytorch_has_no_counterpart(
+    ada_client: Client, matrix: FallbackSite
+) -> None:
+    address = matrix.get_absolute_url()
     Capability.objects.update(symbols=["another"])
-    assert "What PyTorch does" not in ada_client.get(matrix.get_absolute_url()).content.decode()
+    text = ada_client.get(address).content.decode()
+    assert "PyTorch has no counterpart of minitorch_gpu::ops::relu (it is no operation" in text
+    assert "launches a kernel or returns a structured error" in text
+    kind, symbol = "kernel", "minitorch_gpu::ops::relu"
+    match = make_match(matrix.first_seen_scan)
+    OperationMatch.objects.filter(pk=match.pk).update(
+        kind=kind, symbol=symbol, verdict="unmatched", counterpart="", confidence=0
+    )
+    assert "nobody has set one" in ada_client.get(address).content.decode()
+    OperationMatch.objects.update(verdict="no-counterpart", note="SciPy has it, PyTorch has not")
+    assert "(SciPy has it, PyTorch has not)" in ada_client.get(address).content.decode()
+    OperationMatch.objects.update(verdict="matched", counterpart="torch.optim.SGD", note="")
+    text = ada_client.get(address).content.decode()
+    assert "torch.optim.SGD" in text
+    assert "to be decided" not in text.lower()
+
+
+def test_a_site_is_explained_by_the_functions_of_its_evidence(
+    ada_client: Client, matrix: FallbackSite
+) -> None:
+    caller = "minitorch_gpu::ops::caller"
+    plain = make_result()
+    step = replace(plain.evidence[0], symbol=caller, role="call")
+    scan_run = ingest(
+        matrix.repository, make_report([replace(plain, evidence=(*plain.evidence, step))])
+    ).scan_run
+    store_capabilities(scan_run, [make_capability("aten::exp", state=State.FALLBACK, symbol=caller)])
+    text = ada_client.get(matrix.get_absolute_url()).content.decode()
+    assert "So the answer is a device kernel for aten::exp" in text
+
+
+def test_an_operator_shows_layers_tests_gpu_runs_and_history(
+    ada_client: Client,
+    matrix: FallbackSite,
+    django_assert_max_num_queries: Callable[[int], AbstractContextManager[object]],
+) -> None:
+    parity_dumps_import_shipped()
+    cell = Capability.objects.get(dtype="float64")
+    test = {"path": "tests/exp.rs", "line": 9, "symbol": "tests::exp_runs_on_the_card"}
+    facts = {"symbol": "own", "test": test, "broken_ptx": "EXP_PTX", "is_called": False}
+    cell.implementations[0] |= facts
+    cell.save()
+    address = reverse("operator-detail", args=[matrix.repository.slug, "aten::exp"])
+    with django_assert_max_num_queries(12):
+        response = ada_client.get(address)
+    text = response.content.decode()
+    assert "The backend trait&#x27;s method in force" in text
+    assert "nothing calls it" in text
+    assert "EXP_PTX does not assemble" in text
+    assert [one.symbol for one in response.context["page"].tests] == ["tests::exp_runs_on_the_card"]
+    assert text.count("opened, ") == 2
+    with django_assert_max_num_queries(12):
+        text = ada_client.get(cell.address(matrix.repository)).content.decode()
+    assert "run on a device by the test" in text
+    assert "At earlier commits" in text
 
 
 def test_the_export_holds_what_the_matrix_shows(ada_client: Client, matrix: FallbackSite) -> None:
@@ -168,6 +243,33 @@ def test_the_export_holds_what_the_matrix_shows(ada_client: Client, matrix: Fall
     }
     assert "attachment" in response["Content-Disposition"]
     assert len(ada_client.get("/capabilities.json?device=cpu").json()["capabilities"]) == 1
+    text = ada_client.get("/capabilities.md").content.decode()
+    assert "4 cases, 3 of them gaps." in text
+    assert "| text-error | 1 | 1 |" in text
+    assert text.count("| aten::") == 4
+    assert all(line.count(" | ") == 7 for line in text.splitlines() if line.startswith("| aten::"))
+
+
+def test_what_only_pytorch_has_is_a_matrix_too_whose_counts_add_up(
+    ada_client: Client, matrix: FallbackSite
+) -> None:
+    page = ada_client.get(f"{LIST}?only=pytorch").context["page"]
+    names = set(public_operators())
+    assert {"aten::exp", "aten::sum"} <= names
+    assert page.operator_total == len(names) - 2 > 500
+    assert page.cell_total == 4 * page.operator_total
+    assert page.cell_total > page.gap_total > 1000
+    assert [(row.state, row.count, row.gaps) for row in page.states] == [
+        ("absent", page.cell_total, page.gap_total)
+    ]
+    narrowed = ada_client.get(f"{LIST}?only=pytorch&family=linalg&q=linalg_qr")
+    assert [row.operator for row in narrowed.context["page"].rows] == ["aten::linalg_qr"]
+    assert "PyTorch: kernel" in narrowed.content.decode() or "PyTorch: composite" in narrowed.content.decode()
+    rows = ada_client.get("/capabilities.json?only=pytorch&q=linalg_qr&gaps=1").json()["capabilities"]
+    assert rows
+    assert all(row["is_gap"] and row["state"] == "absent" for row in rows)
+    last = ada_client.get(f"{LIST}?only=pytorch&page=9999").context["page"]
+    assert last.number == last.page_count
 
 
 def test_a_program_asks_for_one_operator(ada_client: Client, matrix: FallbackSite) -> None:

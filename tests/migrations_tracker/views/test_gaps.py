@@ -8,14 +8,17 @@ import pytest
 from django.apps import apps
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
-from audit.models import CapabilityGap, FallbackSite
+from audit.models import Capability, CapabilityGap, FallbackSite
 from audit.parity.capability import Cell, State
 from audit.parity.counterparts import Support, SupportState
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import Suppression
 from migrations_tracker.services.site_migrations import gap_migration_transition
 from tests.factories import ingest, make_capability, make_report, make_user, store_capabilities
+from tests.workers.machines import make_job
+from workers.models import Verification, VerifiedFunction
 
 LIST = "/gaps/"
 EXP = make_capability("aten::exp", state=State.FALLBACK)
@@ -90,6 +93,43 @@ def test_a_gap_shows_the_four_truths_its_proof_and_the_answer(
         assert words in text, words
     assert "to be decided" not in text.lower()
     assert site.get_absolute_url() in text
+
+
+def test_gpu_runs_of_its_code_are_shown_with_what_they_showed(
+    ada_client: Client, gaps: list[CapabilityGap], site: FallbackSite
+) -> None:
+    job = make_job(site.repository)
+    assert job.commit is not None
+    for position, verdict in enumerate(("host-round-trip", "on-device")):
+        run = Verification.objects.create(
+            job=job,
+            repository=site.repository,
+            commit=job.commit,
+            position=position,
+            crate="c",
+            binary="unit",
+            test=f"test_{verdict}",
+            verdict=verdict,
+            runner_verdict=verdict,
+            reason="as it was seen",
+            expectation={},
+            evidence={},
+        )
+        VerifiedFunction.objects.create(
+            verification=run,
+            symbol="minitorch_gpu::ops::relu",
+            digest="0" * 64,
+            expired_at=None if position else timezone.now(),
+            expired_because="" if position else "the function changed",
+        )
+    text = ada_client.get(gaps[0].get_absolute_url()).content.decode()
+    assert text.index(">on device</span>") < text.index(">host round trip</span>")
+    assert "no longer holds: the function changed" in text
+    for address in (
+        f"/operators/{site.repository.slug}/aten::exp/",
+        Capability.objects.get(operator="aten::exp").address(site.repository),
+    ):
+        assert "no longer holds" in ada_client.get(address).content.decode()
 
 
 def test_a_person_moves_a_gap_and_owns_it(ada_client: Client, ada: User, gaps: list[CapabilityGap]) -> None:

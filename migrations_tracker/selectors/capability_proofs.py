@@ -1,0 +1,87 @@
+"""What runs on GPUs and tests say of the code that serves operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from audit.models import Capability
+from workers.models import Verification
+
+VERIFICATIONS_SHOWN = 20
+LAYERS = ("operation", "backend", "kernel", "device-code")
+
+
+@dataclass(frozen=True, slots=True)
+class LayerRow:
+    """A function of one layer, and the cases it serves."""
+
+    symbol: str
+    path: str
+    line: int
+    effects: Sequence[str]
+    is_called: bool
+    broken_ptx: str
+    test: dict[str, object] | None
+    cases: Sequence[Capability]
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """A test that runs code on a device, and the functions it was found for."""
+
+    symbol: str
+    path: str
+    line: int
+    functions: Sequence[str]
+
+
+def verifications_of(*, repository_id: int, symbols: Iterable[str]) -> list[Verification]:
+    """List the newest verifications that are proof about functions, those that still hold first."""
+    found = (
+        Verification.objects.filter(repository_id=repository_id, functions__symbol__in=list(symbols))
+        .select_related("commit")
+        .distinct()
+        .order_by("-id")[:VERIFICATIONS_SHOWN]
+    )
+    return sorted(found, key=lambda row: row.expired_at is not None)
+
+
+def layers_of(cells: Sequence[Capability]) -> list[tuple[str, list[LayerRow]]]:
+    """Group what serves an operator's cells by layer, from the caller down; the CPU's own is left out."""
+    rows: dict[tuple[int, str, int, str], dict[str, object]] = {}
+    cases: dict[tuple[int, str, int, str], list[Capability]] = {}
+    for cell in cells:
+        for row in cell.implementations:
+            if cell.device == "cpu":
+                continue
+            key = (LAYERS.index(row["layer"]), row["path"], row["line"], row["symbol"])
+            rows.setdefault(key, row)
+            cases.setdefault(key, []).append(cell)
+    grouped: dict[str, list[LayerRow]] = {}
+    for key in sorted(rows):
+        row = rows[key]
+        grouped.setdefault(LAYERS[key[0]], []).append(
+            LayerRow(
+                symbol=key[3],
+                path=key[1],
+                line=key[2],
+                effects=row["effects"],  # type: ignore[arg-type]
+                is_called=bool(row["is_called"]),
+                broken_ptx=str(row["broken_ptx"]),
+                test=row.get("test"),  # type: ignore[arg-type]
+                cases=cases[key],
+            )
+        )
+    return list(grouped.items())
+
+
+def tests_of(layers: Sequence[tuple[str, Sequence[LayerRow]]]) -> list[Tested]:
+    """List the tests that run the functions of some layers on a device."""
+    found: dict[tuple[str, str, int], set[str]] = {}
+    for _, rows in layers:
+        for row in rows:
+            if row.test is not None:
+                key = (str(row.test["symbol"]), str(row.test["path"]), int(str(row.test["line"])))
+                found.setdefault(key, set()).add(row.symbol)
+    return [Tested(*key, functions=sorted(found[key])) for key in sorted(found)]
