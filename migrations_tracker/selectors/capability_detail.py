@@ -82,7 +82,7 @@ class OperatorPage:
     sites: Sequence[SiteState]
     layers: Sequence[tuple[str, Sequence[LayerRow]]]
     tests: Sequence[Tested]
-    verifications: Sequence[Verification]
+    verifications: Sequence[VerifiedFunction]
     changes: Sequence[CapabilityGapChange]
 
 

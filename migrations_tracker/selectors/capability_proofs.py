@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from django.db.models import F
+
 from audit.models import Capability
-from workers.models import Verification
+from workers.models import VerifiedFunction
 
 VERIFICATIONS_SHOWN = 20
 LAYERS = ("operation", "backend", "kernel", "device-code")
@@ -36,13 +38,13 @@ class Tested:
     functions: Sequence[str]
 
 
-def verifications_of(*, repository_id: int, symbols: Iterable[str]) -> list[Verification]:
-    """List the newest verifications that are proof about functions, those that still hold first."""
+def verifications_of(*, repository_id: int, symbols: Iterable[str]) -> list[VerifiedFunction]:
+    """List what the newest GPU runs say of functions, each run once, those that still hold first."""
     found = (
-        Verification.objects.filter(repository_id=repository_id, functions__symbol__in=list(symbols))
-        .select_related("commit")
-        .distinct()
-        .order_by("-id")[:VERIFICATIONS_SHOWN]
+        VerifiedFunction.objects.filter(verification__repository_id=repository_id, symbol__in=list(symbols))
+        .select_related("verification__commit")
+        .order_by("-verification_id", F("expired_at").desc(nulls_first=True))
+        .distinct("verification_id")[:VERIFICATIONS_SHOWN]
     )
     return sorted(found, key=lambda row: row.expired_at is not None)
 

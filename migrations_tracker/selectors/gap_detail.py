@@ -25,7 +25,7 @@ from migrations_tracker.models import SiteMigration, Suppression, Transition
 from migrations_tracker.models.site_migration import STATUS_LABELS
 from migrations_tracker.selectors.capability_detail import Served, cell_rationale, served_of
 from migrations_tracker.selectors.capability_proofs import verifications_of
-from workers.models import Verification
+from workers.models import VerifiedFunction
 
 SITES_SHOWN = 30
 
@@ -49,7 +49,7 @@ class GapPage:
     rationale: Rationale
     served: Sequence[Served]
     sites: Sequence[SiteState]
-    verifications: Sequence[Verification]
+    verifications: Sequence[VerifiedFunction]
     migration: SiteMigration | None
     choices: Sequence[GapChoice]
     people: Sequence[User]
