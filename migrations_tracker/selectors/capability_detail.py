@@ -6,11 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import OuterRef, Subquery
+from django.db.models.functions import JSONObject
+
 from audit.models import (
     Branch,
     Capability,
     CapabilityGap,
     CapabilityGapChange,
+    MatchRuling,
     OperationMatch,
     ParityDump,
     ParityOperator,
@@ -172,13 +176,28 @@ def operator_page(*, branch: Branch, operator: str, dump_id: str = "") -> Operat
     )
 
 
+def said_of_symbol(*, repository_id: int) -> dict[str, Subquery]:
+    """Return annotations of a query of sites' states: what a ruling and the rules say the function is."""
+    matches = OperationMatch.objects.filter(repository_id=repository_id, symbol=OuterRef("symbol"))
+    rulings = MatchRuling.objects.filter(
+        match__repository_id=repository_id, match__symbol=OuterRef("symbol"), ended_at=None
+    )
+    columns = ("verdict", "counterpart", "direction", "dtype")
+    by_rule = JSONObject(**{name: name for name in columns}, reason="note")
+    by_person = JSONObject(**{name: name for name in columns}, reason="reason")
+    return {
+        "said_by_rule": Subquery(matches.values_list(by_rule)[:1]),
+        "said_by_person": Subquery(rulings.values_list(by_person)[:1]),
+    }
+
+
 def site_rationales(
-    *, repository_id: int, scan_run_id: int, symbol: str, chain: Sequence[str] = ()
+    *, scan_run_id: int, symbol: str, chain: Sequence[str] = (), said: Mapping[str, str] | None = None
 ) -> list[tuple[Capability | None, Rationale]]:
-    """Explain what a site stands in the way of: gaps that its function serves, or its callers' and callees'.
+    """Explain what a site stands in the way of: gaps that its function serves, or its callers and callees.
 
     `chain` are the functions of the site's evidence. Where none of them serves an operator, the one
-    explanation says whether PyTorch has a counterpart.
+    explanation says whether PyTorch has a counterpart, from what is `said` of the function.
     """
     cells = Capability.objects.filter(
         scan_run_id=scan_run_id, symbols__overlap=[name for name in (symbol, *chain) if name]
@@ -189,24 +208,21 @@ def site_rationales(
     )
     if found:
         return [(cell, cell_rationale(cell)) for cell in found[:RATIONALES_SHOWN]]
-    return [(None, _without_cell(repository_id, symbol))]
+    return [(None, _without_cell(symbol, said))]
 
 
-def _without_cell(repository_id: int, symbol: str) -> Rationale:
+def _without_cell(symbol: str, said: Mapping[str, str] | None) -> Rationale:
     """Explain a function that serves no operator: by what people or rules say it is, or that it is none."""
-    match = OperationMatch.objects.filter(repository_id=repository_id, symbol=symbol).first()
-    ruling = match.rulings.filter(ended_at=None).first() if match is not None else None
-    said = ruling or match
     catalogue, name = newest(), symbol or "this place"
     if said is None:
-        return rationale.without_counterpart(
-            catalogue, name, reason="it is no operation that a PyTorch operator stands for"
-        )
-    if said.verdict == Verdict.MATCHED.value:
-        case = Case(said.counterpart, said.dtype or "float32", "cuda", Direction(said.direction))
+        reason = "it is no operation that a PyTorch operator stands for"
+        return rationale.without_counterpart(catalogue, name, reason=reason)
+    if said["verdict"] == Verdict.MATCHED.value:
+        dtype = said["dtype"] or "float32"
+        case = Case(said["counterpart"], dtype, "cuda", Direction(said["direction"]))
         return rationale.of_case(catalogue, case)
-    reason = ruling.reason if ruling is not None else match.note if match is not None else ""
-    if said.verdict == Verdict.UNMATCHED.value:
+    reason = said["reason"]
+    if said["verdict"] == Verdict.UNMATCHED.value:
         reason = "no operator of its name is in the catalogue, and nobody has set one"
     return rationale.without_counterpart(catalogue, name, reason=reason)
 

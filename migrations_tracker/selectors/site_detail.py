@@ -15,7 +15,7 @@ from audit.selectors.source import source_texts
 from migrations_tracker.lifecycle import Cause, Requirement, Situation, Status, missing, targets
 from migrations_tracker.models import Comment, SiteMigration, Suppression, Transition
 from migrations_tracker.models.site_migration import STATUS_LABELS
-from migrations_tracker.selectors.capability_detail import site_rationales
+from migrations_tracker.selectors.capability_detail import said_of_symbol, site_rationales
 from migrations_tracker.source_frames import SourceFrame, frame_of_snippet, frame_of_source
 from workers.selectors.verifications import Proof, proofs_of
 
@@ -74,9 +74,9 @@ class SitePageData:
 def site_page(*, site: FallbackSite) -> SitePageData:
     """Gather what the site's page shows."""
     states = list(
-        SiteState.objects.filter(site=site).select_related(
-            "branch", "first_seen_scan__commit", "last_seen_scan__commit", "closed_scan__commit"
-        )
+        SiteState.objects.filter(site=site)
+        .annotate(**said_of_symbol(repository_id=site.repository_id))
+        .select_related("branch", "first_seen_scan__commit", "last_seen_scan__commit", "closed_scan__commit")
     )
     main = next((s for s in states if s.branch.name == site.repository.default_branch), None)
     state = main or (states[0] if states else None)
@@ -93,7 +93,7 @@ def site_page(*, site: FallbackSite) -> SitePageData:
         rule=rule_get(rule_id=site.rule_id),
         clauses=clauses_of_rule(rule_id=site.rule_id),
         outcome_clauses=clauses_of_outcome(outcome=state.outcome) if state else (),
-        rationales=_rationales(site, state, result) if state else (),
+        rationales=_rationales(state, result) if state else (),
         branch=state.branch if state else None,
         state=state,
         other_states=[other for other in states if other is not state],
@@ -120,15 +120,13 @@ def site_page(*, site: FallbackSite) -> SitePageData:
     )
 
 
-def _rationales(
-    site: FallbackSite, state: SiteState, result: Result | None
-) -> list[tuple[Capability | None, Rationale]]:
+def _rationales(state: SiteState, result: Result | None) -> list[tuple[Capability | None, Rationale]]:
     steps = result.evidence if result is not None else []
     return site_rationales(
-        repository_id=site.repository_id,
         scan_run_id=state.last_seen_scan_id,
         symbol=state.symbol,
         chain=list(dict.fromkeys(step["symbol"] for step in steps)),
+        said=state.said_by_person or state.said_by_rule,  # type: ignore[attr-defined]
     )
 
 
