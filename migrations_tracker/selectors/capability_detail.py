@@ -36,7 +36,6 @@ from migrations_tracker.selectors.capability_proofs import (
     Tested,
     layers_of,
     tests_of,
-    verifications_of,
 )
 from migrations_tracker.selectors.parity_changes import parity_dumps
 from migrations_tracker.source_frames import SourceFrame, frame_of_source
@@ -86,7 +85,7 @@ class OperatorPage:
     sites: Sequence[SiteState]
     layers: Sequence[tuple[str, Sequence[LayerRow]]]
     tests: Sequence[Tested]
-    verifications: Sequence[VerifiedFunction]
+    proofs: Sequence[Proof]
     changes: Sequence[CapabilityGapChange]
 
 
@@ -165,7 +164,7 @@ def operator_page(*, branch: Branch, operator: str, dump_id: str = "") -> Operat
         ),
         layers=layers,
         tests=tests_of(layers),
-        verifications=verifications_of(repository_id=branch.repository_id, symbols=symbols),
+        proofs=proofs_of(repository=branch.repository, symbols=symbols),
         changes=list(
             CapabilityGapChange.objects.filter(
                 gap__repository_id=branch.repository_id, gap__operator=operator

@@ -1,16 +1,12 @@
-"""What runs on GPUs and tests say of the code that serves operators."""
+"""What serves operators, layer by layer, and the tests that run it on a device."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import F
-
 from audit.models import Capability
-from workers.models import VerifiedFunction
 
-VERIFICATIONS_SHOWN = 20
 LAYERS = ("operation", "backend", "kernel", "device-code")
 
 
@@ -36,17 +32,6 @@ class Tested:
     path: str
     line: int
     functions: Sequence[str]
-
-
-def verifications_of(*, repository_id: int, symbols: Iterable[str]) -> list[VerifiedFunction]:
-    """List what the newest GPU runs say of functions, each run once, those that still hold first."""
-    found = (
-        VerifiedFunction.objects.filter(verification__repository_id=repository_id, symbol__in=list(symbols))
-        .select_related("verification__commit")
-        .order_by("-verification_id", F("expired_at").desc(nulls_first=True))
-        .distinct("verification_id")[:VERIFICATIONS_SHOWN]
-    )
-    return sorted(found, key=lambda row: row.expired_at is not None)
 
 
 def layers_of(cells: Sequence[Capability]) -> list[tuple[str, list[LayerRow]]]:

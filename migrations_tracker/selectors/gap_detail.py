@@ -24,8 +24,7 @@ from migrations_tracker.lifecycle import Cause, Requirement, Situation, Status, 
 from migrations_tracker.models import SiteMigration, Suppression, Transition
 from migrations_tracker.models.site_migration import STATUS_LABELS
 from migrations_tracker.selectors.capability_detail import Served, cell_rationale, served_of
-from migrations_tracker.selectors.capability_proofs import verifications_of
-from workers.models import VerifiedFunction
+from workers.selectors.verifications import Proof, proofs_of
 
 SITES_SHOWN = 30
 
@@ -49,7 +48,7 @@ class GapPage:
     rationale: Rationale
     served: Sequence[Served]
     sites: Sequence[SiteState]
-    verifications: Sequence[VerifiedFunction]
+    proofs: Sequence[Proof]
     migration: SiteMigration | None
     choices: Sequence[GapChoice]
     people: Sequence[User]
@@ -76,9 +75,7 @@ def gap_page(*, gap: CapabilityGap) -> GapPage:
         rationale=cell_rationale(cell) if cell else _gap_rationale(gap),
         served=served_of(scan_run, cell) if cell and scan_run else (),
         sites=_sites(branch, cell) if branch and cell else (),
-        verifications=(
-            verifications_of(repository_id=gap.repository_id, symbols=cell.symbols) if cell else ()
-        ),
+        proofs=proofs_of(repository=gap.repository, symbols=cell.symbols) if cell else (),
         migration=migration,
         choices=_choices(migration, is_seen=gap.is_open),
         people=list(User.objects.filter(is_active=True).order_by("username")),
