@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -188,7 +189,7 @@ def test_a_lost_message_is_sent_again(
     match_rule(match=lgamma(), verdict=Verdict.INFRASTRUCTURE, reason="r", actor=ada)
     sent.clear()
     assert service.readings_wake_lost() == 0
-    monkeypatch.setattr(service, "LOST_AFTER", service.timedelta())
+    monkeypatch.setattr(service, "LOST_AFTER", timedelta())
     assert service.readings_wake_lost() == 1
     assert sent == [scan_run.pk]
 
