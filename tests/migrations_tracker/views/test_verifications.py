@@ -39,7 +39,7 @@ def repository(user: User) -> Repository:
 
 def verified(repository: Repository, *kernels: str, name: str = "passes") -> Verification:
     """Have a test of `relu` verified."""
-    runner = make_runner(f"rack-{VerificationJob.objects.count()}")
+    make_runner(f"rack-{VerificationJob.objects.count()}")
     job = make_job(
         repository,
         tests=[make_test(name)],
