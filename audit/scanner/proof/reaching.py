@@ -117,6 +117,28 @@ class Proofs:
         """Return what is known of a test by itself."""
         return self._told(test, (test.symbol,))
 
+    def own_digests(self) -> dict[str, frozenset[str]]:
+        """Return what each product function is known by, by itself; functions of one name together."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for function in self._with_body:
+            if function.is_product_code:
+                found[function.symbol].add(self._body(function.index))
+        return {symbol: frozenset(digests) for symbol, digests in found.items()}
+
+    def run_by(self, function: Fn) -> list[Fn]:
+        """Return a function and the product code that it runs, nearest first."""
+        seen = {function.index}
+        queue = deque((function,))
+        found: list[Fn] = []
+        while queue:
+            one = queue.popleft()
+            found.append(one)
+            for callee in self._reach.callees(one):
+                if callee.index not in seen and callee.is_product_code:
+                    seen.add(callee.index)
+                    queue.append(callee)
+        return found
+
     @cached_property
     def tests(self) -> tuple[Fn, ...]:
         """All tests with a name of their own."""

@@ -1,0 +1,116 @@
+"""The mechanical report as Markdown: what goes into a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from audit.scanner.proof.mechanical import Detour, FunctionReport, Line, MechanicalReport, ToldTest
+
+T = TypeVar("T")
+
+CHECKS = {
+    "4a": "backend evidence",
+    "4b": "CPU detours",
+    "4c": "stub residue",
+    "4d": "test reachability",
+    "4e": "adversarial review",
+}
+
+
+def as_markdown(report: MechanicalReport) -> str:
+    """Write a report."""
+    return "\n".join(_lines(report)).rstrip() + "\n"
+
+
+def _lines(report: MechanicalReport) -> Iterator[str]:
+    yield f"# Mechanical report: {report.subject}"
+    yield ""
+    if report.commit:
+        yield f"At commit `{report.commit}`" + (f", since `{report.since}`." if report.since else ".")
+        yield ""
+    if not report.functions:
+        yield "No function that has to do with the GPU is in it."
+        return
+    if not report.has_runs:
+        yield "No GPU runs were at hand: what tests proved is not known here."
+        yield ""
+    yield "| function | claims the GPU | checks that do not hold |"
+    yield "| --- | --- | --- |"
+    for function in report.functions:
+        failing = ", ".join(f"{check} {CHECKS[check]}" for check in function.failed_checks) or "none"
+        yield f"| `{function.symbol}` | {'yes' if function.claims_gpu else 'no'} | {failing} |"
+    if report.left_out:
+        yield ""
+        yield f"{report.left_out} more functions changed; they are left out."
+    for function in report.functions:
+        yield ""
+        yield from _function(function)
+
+
+def _function(function: FunctionReport) -> Iterator[str]:
+    yield f"## `{function.symbol}`"
+    yield ""
+    yield f"{function.path}:{function.line}"
+    yield ""
+    yield f"**4a Backend evidence.** {_evidence(function)}"
+    yield from _listed(function.launches, function.launch_count, _at)
+    yield ""
+    known = len(function.detours)
+    yield "**4b CPU detours.** " + (
+        f"{function.open_detours} without a justification." if known else "None in it or in what it calls."
+    )
+    yield from _listed(function.detours, known, _detour)
+    yield ""
+    yield f"**4c Stub residue.** {function.stub_count or 'None'}."
+    yield from _listed(function.stubs, function.stub_count, _at)
+    yield ""
+    yield (
+        f"**4d Test reachability.** {function.test_count} tests reach it; {function.device_test_count} "
+        "open a device and run by themselves."
+    )
+    yield from _listed(function.tests, function.test_count, _test)
+    yield ""
+    yield "**4e Adversarial review.**"
+    yield ""
+    for answer in function.answers:
+        yield f"- *{answer.question}* {answer.answer}{'' if answer.is_strong else ' (weak)'}"
+
+
+def _evidence(function: FunctionReport) -> str:
+    if function.refusal is not None:
+        return f"It launches nothing and refuses: {_at(function.refusal)}."
+    if not function.launches:
+        return "Zero matches in it and in what it calls: this is not GPU code, whatever its name is."
+    parts = [f"kernels {', '.join(f'`{name}`' for name in function.kernels[:8])}"] if function.kernels else []
+    parts += [f"libraries {', '.join(function.families)}"] if function.families else []
+    return f"{function.launch_count} launches" + (f": {'; '.join(parts)}." if parts else ".")
+
+
+def _listed(items: Sequence[T], count: int, told: Callable[[T], str]) -> Iterator[str]:
+    if items:
+        yield ""
+    for item in items:
+        yield f"- {told(item)}"
+    if count > len(items):
+        yield f"- and {count - len(items)} more"
+
+
+def _at(line: Line) -> str:
+    return f"{line.path}:{line.line} `{line.text.replace('`', '')}`"
+
+
+def _detour(detour: Detour) -> str:
+    return f"{_at(detour.at)}: {detour.justification or '**not justified**'}"
+
+
+def _test(told: ToldTest) -> str:
+    test, word = told.test, told.word
+    if word is not None:
+        beside = ", passes without a GPU" if word.passes_without_gpu else ""
+        said = f"{word.verdict}{beside}"
+    elif test.is_ignored:
+        said = "ignored"
+    else:
+        said = "opens a device; not run yet" if test.opens_device else "opens no device"
+    return f"`{test.name}` ({test.path}:{test.line}): {said}"
