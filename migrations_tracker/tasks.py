@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from audit.models import AskedBy, Repository, ScanRun
-from audit.services import rederiving, scan_requests, scan_runs
+from audit.services import claims, rederiving, scan_requests, scan_runs
 from migrations_tracker.services import (
     deliveries,
     matches,
@@ -39,6 +39,12 @@ def scan_follow(repository_id: int) -> None:
 def scan_run_execute(pk: int) -> None:
     """Run a scan and store what it found."""
     scan_runs.scan_run_execute(pk=pk, after_ingest=scan_run_follow_up)
+
+
+@shared_task(name="migrations_tracker.tasks.claims_read")
+def claims_read() -> None:
+    """Read what the commits that were scanned say was done."""
+    claims.claims_read()
 
 
 @shared_task(name="migrations_tracker.tasks.notices_collect")

@@ -57,6 +57,10 @@ app.conf.update(
             "task": "migrations_tracker.tasks.rows_wake_lost",
             "schedule": 20.0,
         },
+        "read what commits claim": {
+            "task": "migrations_tracker.tasks.claims_read",
+            "schedule": 30.0,
+        },
         "tell of what happened": {
             "task": "migrations_tracker.tasks.notices_collect",
             "schedule": 30.0,

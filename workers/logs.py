@@ -7,6 +7,7 @@ import logging
 # Sent by the clock every few seconds; a line each would bury everything else.
 ROUTINE_TASKS = (
     "migrations_tracker.tasks.rows_wake_lost",
+    "migrations_tracker.tasks.claims_read",
     "migrations_tracker.tasks.notices_collect",
     "migrations_tracker.tasks.verification_runners_serve",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from audit.models.claim import Claim, ClaimSource, CommitReading
 from audit.models.gap import CapabilityGap, CapabilityGapChange, GapChangeKind
 from audit.models.history import BranchScan, SiteEvent, SiteEventKind, SiteTally
 from audit.models.inventory import WorkspaceInventory
@@ -27,7 +28,10 @@ __all__ = [
     "CapabilityGap",
     "CapabilityGapChange",
     "CapabilityReading",
+    "Claim",
+    "ClaimSource",
     "Commit",
+    "CommitReading",
     "Crate",
     "FallbackSite",
     "GapChangeKind",

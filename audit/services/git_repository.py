@@ -83,6 +83,29 @@ def branch_names(*, git_dir: Path) -> list[str]:
     return sorted(shown, key=lambda name: (name != first, name))
 
 
+def commit_texts(*, git_dir: Path, object_ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Read the messages of commits, and what each added to changelogs, against its first parent."""
+    asked = "".join(f"{object_id}\n" for object_id in object_ids)
+    given = ("--no-walk=unsorted", "--stdin", "--no-show-signature", "--no-color")
+    shown = git_run(git_dir, "log", *given, "--format=%x01%H%x00%B", asked=asked).stdout
+    added = git_run(
+        git_dir,
+        "log", *given, "-m", "--first-parent", "--patch", "--unified=0", "--no-renames", "--no-ext-diff",
+        "--no-textconv", "--format=%x01%H", "--", ":(icase,glob)**/*changelog*", ":(icase,glob)**/changes*",
+        asked=asked,
+    ).stdout  # fmt: skip
+    logs = {}
+    for record in added.split("\1")[1:]:
+        object_id, _, patch = record.partition("\n")
+        lines = [line[1:] for line in patch.splitlines() if line.startswith("+") and line[:4] != "+++ "]
+        logs[object_id.strip()] = "\n".join(lines)
+    texts = {}
+    for record in shown.split("\1")[1:]:
+        object_id, _, message = record.partition("\0")
+        texts[object_id] = (message, logs.get(object_id, ""))
+    return texts
+
+
 def default_branch(*, git_dir: Path) -> str:
     """Name the branch that HEAD points to, or the first one where HEAD points nowhere."""
     head = git_run(git_dir, "symbolic-ref", "--quiet", "--short", "HEAD").stdout.strip()
@@ -194,13 +217,13 @@ def _exists(git_dir: Path, name: str) -> bool:
     return git_run(git_dir, "rev-parse", "--verify", "--quiet", "--end-of-options", name).returncode == 0
 
 
-def git_run(git_dir: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def git_run(git_dir: Path, *arguments: str, asked: str = "") -> subprocess.CompletedProcess[str]:
     """Run a git command on a repository that is here, without a way to any other."""
     try:
         return subprocess.run(
             ("git", *GIT_OPTIONS, "--git-dir", str(git_dir), *arguments),
             env=git_environment(protocols=""),
-            stdin=subprocess.DEVNULL,
+            input=asked,
             capture_output=True,
             encoding="utf-8",
             errors="replace",

@@ -13,6 +13,7 @@ from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefre
 from audit.errors import AuditError
 from audit.models import RowState, ScanRequest, ScanRun
 from audit.scanner.errors import ScanError
+from audit.selectors.claims import claims_of
 from audit.services.scan_requests import scan_request_cancel
 from audit.services.scan_runs import scan_run_cancel
 from migrations_tracker.http import SignedInRequest
@@ -43,6 +44,7 @@ def scan_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             "breakdown": overview.scan_breakdown(scan_run=scan_run),
             "rules_run": [rule for rule in rules if rule.status == "ran"],
             "rules_not_run": [rule for rule in rules if rule.status != "ran"],
+            "claims": claims_of(scan_run=scan_run),
             "files_not_scanned": overview.files_not_scanned(scan_run=scan_run),
         }
     return render(request, "scan_detail.html", context)
