@@ -5,7 +5,8 @@ from __future__ import annotations
 from django.urls import path
 
 from migrations_tracker.api import runners as runners_api
-from migrations_tracker.views import runners, verifications
+from migrations_tracker.api import verifications as verifications_api
+from migrations_tracker.views import mechanical, runners, verifications
 
 urlpatterns = [
     path("runners/", runners.runner_index, name="runner-list"),
@@ -15,6 +16,11 @@ urlpatterns = [
     path("verifications/", verifications.verification_index, name="verification-list"),
     path("verifications/ask/", verifications.verification_ask, name="verification-ask"),
     path("verifications/<int:pk>/", verifications.verification_detail, name="verification-detail"),
+    path("verification-reports/", mechanical.report_index, name="verification-report-list"),
+    path("verification-reports/ask/", mechanical.report_ask, name="verification-report-ask"),
+    path("verification-reports/<int:pk>/", mechanical.report_detail, name="verification-report-detail"),
+    path("verification-reports/<int:pk>.md", mechanical.report_markdown, name="verification-report-file"),
+    path("api/verifications/<slug:slug>", verifications_api.last_words_of, name="api-verifications"),
     path("verification-jobs/<int:pk>/", verifications.job_detail, name="verification-job-detail"),
     path("verification-jobs/<int:pk>/act/", verifications.job_act, name="verification-job-act"),
     path("verification-requests/<int:pk>/", verifications.request_detail, name="verification-request-detail"),

@@ -17,7 +17,7 @@ from migrations_tracker.services import (
 from migrations_tracker.services import verification_follow_up as verified
 from migrations_tracker.services.follow_up import gaps_follow_up, scan_run_follow_up
 from migrations_tracker.services.repository_settings import FOLLOW_TASK
-from workers.services import expiry, jobs, reports, requests
+from workers.services import expiry, jobs, mechanical, reports, requests
 
 
 @shared_task(name=scans.SCAN_REQUEST_TASK)
@@ -90,6 +90,12 @@ def verification_request_execute(pk: int) -> None:
     """Find the tests that a wish takes, and make jobs of them."""
     if requests.verification_request_execute(pk=pk):
         verified.dispatch_wake()
+
+
+@shared_task(name=scans.MECHANICAL_REPORT_TASK)
+def verification_report_execute(pk: int) -> None:
+    """Write a mechanical report."""
+    mechanical.mechanical_report_execute(pk=pk)
 
 
 @shared_task(name=verified.EXPIRE_TASK)

@@ -121,6 +121,12 @@ def commit_observe(*, repository: Repository, commit: Commit, observe: Callable[
     )
 
 
+def source_of(*, repository: Repository, commit: Commit) -> tuple[Source, Profile]:
+    """Open the code of a commit, with the profile that it is read by."""
+    source = _source(repository, commit)
+    return source, _chosen(repository, source).profile
+
+
 def snapshot_id(*, folder: Path) -> str:
     """Name the state of a plain folder by its files."""
     source: Source = open_source(folder)

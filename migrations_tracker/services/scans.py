@@ -17,10 +17,11 @@ from audit.services.scan_requests import (
     scan_run_request,
 )
 from migrations_tracker.models import Delivery, MigrationReport, Schedule
-from workers.models import VerificationRequest
+from workers.models import MechanicalReport, VerificationRequest
 
 SCAN_RUN_TASK = "migrations_tracker.tasks.scan_run_execute"
 SCAN_REQUEST_TASK = "migrations_tracker.tasks.scan_request_execute"
+MECHANICAL_REPORT_TASK = "migrations_tracker.tasks.verification_report_execute"
 VERIFICATION_REQUEST_TASK = "migrations_tracker.tasks.verification_request_execute"
 DELIVERY_TASK = "migrations_tracker.tasks.delivery_execute"
 REPORT_TASK = "migrations_tracker.tasks.report_execute"
@@ -29,6 +30,7 @@ _TASKS: tuple[tuple[type[LeasedRow], str], ...] = (
     (ScanRequest, SCAN_REQUEST_TASK),
     (ScanRun, SCAN_RUN_TASK),
     (VerificationRequest, VERIFICATION_REQUEST_TASK),
+    (MechanicalReport, MECHANICAL_REPORT_TASK),
     (MigrationReport, REPORT_TASK),
     (Delivery, DELIVERY_TASK),
     (Schedule, SCHEDULE_TASK),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import QueryDict
 
-from audit.models import Repository
+from audit.models import Commit, Repository
+from audit.scanner.proof.mechanical import TestWord
 from workers.models import Verification, VerifiedFunction
 from workers.protocol.job import Expect
 from workers.protocol.outcome import PROVED, Verdict
@@ -147,3 +148,17 @@ def _narrowed(repository: Repository, filters: VerificationFilters) -> QuerySet[
     for word in filters.text.split():
         rows = rows.filter(test__icontains=word)
     return rows
+
+
+def last_words(*, repository: Repository, commit: Commit) -> dict[tuple[str, str, str], TestWord]:
+    """Give the last word of each test on a commit: it was run there, or what it ran stands yet."""
+    standing = VerifiedFunction.objects.filter(verification=OuterRef("pk"), expired_at=None)
+    found = (
+        Verification.objects.filter(Q(commit=commit) | Exists(standing), repository=repository)
+        .order_by("id")
+        .values_list("crate", "binary", "test", "verdict", "passes_without_gpu", "commit__object_id")
+    )
+    return {
+        (crate, binary, test): TestWord(verdict, verdict in _PROOFS, passes, object_id)
+        for crate, binary, test, verdict, passes, object_id in found
+    }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import sys
 from collections.abc import Sequence
@@ -14,7 +13,13 @@ from audit.scanner.cli import cache_folder
 from audit.scanner.errors import ScanError
 from audit.scanner.profile_choice import profile_for
 from audit.scanner.proof.markdown import as_markdown
-from audit.scanner.proof.mechanical import MechanicalReport, TestWord, report_changes, report_function
+from audit.scanner.proof.mechanical import (
+    MechanicalReport,
+    TestWord,
+    as_document,
+    report_changes,
+    report_function,
+)
 from audit.scanner.source.opening import open_source
 
 HOLDS, DOES_NOT_HOLD, FAILED = 0, 1, 2
@@ -39,20 +44,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ScanError, OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return FAILED
-    text = as_markdown(report) if options.format == "markdown" else as_json(report)
+    text = (
+        as_markdown(report)
+        if options.format == "markdown"
+        else json.dumps(as_document(report), indent=1) + "\n"
+    )
     if options.output:
         options.output.write_text(text)
     else:
         print(text, end="")
     return HOLDS if report.is_done or options.no_fail else DOES_NOT_HOLD
-
-
-def as_json(report: MechanicalReport) -> str:
-    """Write a report as JSON."""
-    document = dataclasses.asdict(report)
-    for function, told in zip(report.functions, document["functions"], strict=True):
-        told["failed_checks"] = list(function.failed_checks)
-    return json.dumps(document | {"is_done": report.is_done}, indent=1) + "\n"
 
 
 def _report(options: argparse.Namespace) -> MechanicalReport:

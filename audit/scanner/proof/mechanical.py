@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from audit.scanner.cache import FactsCache
 from audit.scanner.judge import Judgement
@@ -124,6 +125,14 @@ class MechanicalReport:
     def is_done(self) -> bool:
         """Whether every check holds for every function: only then may one say that it is done."""
         return not any(function.failed_checks for function in self.functions)
+
+
+def as_document(report: MechanicalReport) -> dict[str, Any]:
+    """Give a report as what JSON holds, with the checks that do not hold."""
+    document = asdict(report)
+    for function, told in zip(report.functions, document["functions"], strict=True):
+        told["failed_checks"] = list(function.failed_checks)
+    return document | {"is_done": report.is_done}
 
 
 @dataclass(slots=True)
