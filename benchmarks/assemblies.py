@@ -1,6 +1,7 @@
-"""Assemble the PTX of a tree with nothing kept, one at a time: `python -m benchmarks.assemblies FOLDER`.
+"""Assemble the PTX of a tree with nothing kept: `python -m benchmarks.assemblies FOLDER`.
 
-Prints how many assemblies there were, wall and CPU milliseconds of one, and the assembler's version.
+As many assemblies run side by side as there are cores, as in a scan. Prints how many there were, elapsed and
+CPU milliseconds of one (all of them together, divided by their number), and the assembler's version.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from audit.rules import RULES
@@ -18,18 +20,23 @@ from audit.scanner.source.opening import open_source
 
 
 class Watched(Assembler):
-    """An assembler that notes what each assembly took."""
+    """An assembler that notes what its assemblies took."""
 
     def __init__(self, program: Path) -> None:
-        super().__init__(program)
-        self.taken: list[tuple[float, float]] = []
+        super().__init__(program, jobs=os.cpu_count() or 1)
+        self.count = 0
+        self.wall_s = self.cpu_s = 0.0
 
-    def assemble(self, text: str, target: str) -> Assembly:
-        """Assemble a text, and note the time."""
+    def assemble_all(
+        self, texts: Iterable[str], targets: Sequence[str]
+    ) -> Mapping[tuple[str, str], Assembly]:
+        """Assemble the texts, and note the time."""
         wall, cpu = time.perf_counter(), _children()
-        answer = super().assemble(text, target)
-        self.taken.append((time.perf_counter() - wall, _children() - cpu))
-        return answer
+        answers = super().assemble_all(texts, targets)
+        self.wall_s += time.perf_counter() - wall
+        self.cpu_s += _children() - cpu
+        self.count += len(answers)
+        return answers
 
 
 def _children() -> float:
@@ -50,9 +57,12 @@ def main() -> None:
         rules=[rule for rule in RULES if rule.needs_assembler],
         assembler=assembler,
     )
-    count = len(assembler.taken)
-    wall, cpu = (sum(column) * 1000 / max(count, 1) for column in zip(*assembler.taken, strict=True))
-    print(f"{count} {wall:.2f} {cpu:.2f} {assembler.version}")
+    count = assembler.count
+    if not count:
+        print("The tree holds no PTX.")
+        return
+    wall_ms, cpu_ms = assembler.wall_s * 1000 / count, assembler.cpu_s * 1000 / count
+    print(f"{count} {wall_ms:.2f} {cpu_ms:.2f} {assembler.version}")
 
 
 if __name__ == "__main__":

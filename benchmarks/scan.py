@@ -11,7 +11,8 @@ on, at its newest commit. Peers are taken from PATH, and left out with a line th
 
 Each tool is a process of its own; runs of those that are compared take turns, and the medians are compared.
 CPU is user and system time of the process and all its children; where other work shares the machine only CPU
-tells anything, and it too grows with the load, alike for those that take turns.
+tells anything, and it too grows with the load, alike for those that take turns. Bytecode is kept, as for an
+installed package, and written before anything is measured. A bar in seconds is one of elapsed time.
 """
 
 from __future__ import annotations
@@ -60,6 +61,10 @@ rules:
 """
 
 
+# Where Python keeps bytecode; set when there is a folder for it.
+BYTECODE: dict[str, str] = {}
+
+
 class Cost(NamedTuple):
     """What a run cost. `peak_mb` is the largest resident size of any one process of it."""
 
@@ -73,9 +78,9 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
     """Run a command to its end and measure it; exit when it fails."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         started = time.perf_counter()
-        process = subprocess.Popen(
-            command, stdout=output, stderr=errors, cwd=ROOT, env={**os.environ, **(environment or {})}
-        )
+        variables = {**os.environ, **BYTECODE, **(environment or {})}
+        variables.pop("PYTHONDONTWRITEBYTECODE", None)
+        process = subprocess.Popen(command, stdout=output, stderr=errors, cwd=ROOT, env=variables)
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - started
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -192,7 +197,7 @@ def measure_cold(tree: Path, runs: int, report: Report) -> None:
 
 
 def measure_warm(tree: Path, runs: int, report: Report, scratch: Path) -> None:
-    """Measure a scan whose facts are kept, and one where one file has changed since."""
+    """Measure a scan of a tree that was scanned before, as it was and with one file changed since."""
     cache = scratch / "cache"
     options = ("--rules", "-broken-ptx")
     scan(tree, *options, cache=cache)
@@ -212,8 +217,8 @@ def measure_warm(tree: Path, runs: int, report: Report, scratch: Path) -> None:
     report.add(
         f"warm scan, one file changed ({len(original) // 1000} kB, the largest)",
         _shown(one),
-        f"< {WARM_BAR_S} s",
-        holds=min(one.wall_s, one.cpu_s) < WARM_BAR_S,
+        f"< {WARM_BAR_S} s elapsed",
+        holds=one.wall_s < WARM_BAR_S,
     )
 
 
@@ -259,14 +264,14 @@ def _hits(tool: str, output: str) -> str:
 
 
 def measure_memory(repository: Path, report: Report, scratch: Path) -> None:
-    """Measure the peak memory of a cold scan of a large tree."""
-    tree = scratch / "large"
-    tree.mkdir()
-    commit = export(repository, "HEAD", tree)
-    lines = sum(path.read_bytes().count(b"\n") for path in tree.rglob("*.rs"))
-    cost = scan(tree, "--rules", "-broken-ptx", "--jobs", "1")
+    """Measure the peak memory of a cold scan of a large tree: right from the repository, all blobs or not."""
+    output = scratch / "large.json"
+    options = ("--rules", "-broken-ptx", "--jobs", "1", "--format", "json", "--output", str(output))
+    cost = scan(repository, "--rev", "HEAD", *options)
+    found = json.loads(output.read_text(encoding="utf-8"))
+    lines = sum(file["line_count"] for file in found["files"] if file["path"].endswith(".rs"))
     report.add(
-        f"peak memory, {lines:,} lines ({commit[:9]})",
+        f"peak memory, {lines:,} lines ({found['source']['commit_id'][:9]})",
         f"{cost.peak_mb:.0f} MB; {_shown(cost)}",
         f"< {MEMORY_BAR_MB} MB",
         holds=cost.peak_mb < MEMORY_BAR_MB,
@@ -274,7 +279,7 @@ def measure_memory(repository: Path, report: Report, scratch: Path) -> None:
 
 
 def measure_ptxas(tree: Path, report: Report) -> None:
-    """Measure the assembler by the constant and target: the rule alone, with nothing kept."""
+    """Measure the assembler by the constant and target: the rule alone, on all cores, with nothing kept."""
     cost = run([sys.executable, "-m", "benchmarks.assemblies", str(tree)])
     found = re.match(r"(\d+) (\S+) (\S+) (\S+)", cost.output)
     if found is None:
@@ -282,10 +287,10 @@ def measure_ptxas(tree: Path, report: Report) -> None:
         return
     count, wall_ms, cpu_ms, version = int(found[1]), float(found[2]), float(found[3]), found[4]
     report.add(
-        f"ptxas {version}, a constant and target ({count} of them, one at a time)",
-        f"{cpu_ms:.1f} ms CPU, {wall_ms:.1f} ms wall",
-        f"<= {PTXAS_BAR_MS:.0f} ms",
-        holds=min(wall_ms, cpu_ms) <= PTXAS_BAR_MS,
+        f"ptxas {version}, a constant and target ({count} of them, nothing kept, side by side)",
+        f"{wall_ms:.1f} ms elapsed, {cpu_ms:.1f} ms CPU",
+        f"<= {PTXAS_BAR_MS:.0f} ms elapsed",
+        holds=wall_ms <= PTXAS_BAR_MS,
     )
 
 
@@ -304,9 +309,11 @@ def main() -> None:
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
+        BYTECODE["PYTHONPYCACHEPREFIX"] = str(scratch / "bytecode")
         tree = scratch / "tree"
         tree.mkdir()
         commit = export(arguments.repository, arguments.rev, tree)
+        scan(tree, "--jobs", "2")
         if "cold" in parts:
             measure_cold(tree, arguments.runs, report)
         if "warm" in parts:
