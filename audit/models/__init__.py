@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from audit.models.claim import Claim, ClaimSource, CommitReading
+from audit.models.facts import StoredFacts
 from audit.models.gap import CapabilityGap, CapabilityGapChange, GapChangeKind
 from audit.models.history import BranchScan, SiteEvent, SiteEventKind, SiteTally
 from audit.models.inventory import WorkspaceInventory
@@ -54,5 +55,6 @@ __all__ = [
     "SiteEventKind",
     "SiteState",
     "SiteTally",
+    "StoredFacts",
     "WorkspaceInventory",
 ]

@@ -13,6 +13,9 @@ from audit.scanner.extract import GRAMMAR_VERSION
 from audit.scanner.extract.facts import FileFacts
 from audit.scanner.extract.serial import FORMAT_VERSION, FactsFormatError, dump_facts, load_facts
 
+FACTS_VERSION = f"{FORMAT_VERSION}-{GRAMMAR_VERSION}"
+"""Names the extractor and the grammar that facts come from: facts of another version are not read."""
+
 
 class FactsCache(Protocol):
     """Keeps facts by blob id. Extractor and grammar version are the cache's to mind."""
@@ -24,6 +27,19 @@ class FactsCache(Protocol):
         """Keep the facts of a blob."""
 
 
+def facts_pack(facts: FileFacts) -> bytes:
+    """Write facts as they are kept."""
+    return zlib.compress(dump_facts(facts), 1)
+
+
+def facts_unpack(data: bytes) -> FileFacts | None:
+    """Read facts as they were kept, or None where the bytes are damaged or of another version."""
+    try:
+        return load_facts(zlib.decompress(data))
+    except (zlib.error, FactsFormatError):
+        return None
+
+
 class DirectoryCache:
     """Keeps facts in a folder, one compressed file for each blob.
 
@@ -32,23 +48,27 @@ class DirectoryCache:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder / f"{FORMAT_VERSION}-{GRAMMAR_VERSION}"
+        self._folder = folder / FACTS_VERSION
 
     def get(self, blob_id: str) -> FileFacts | None:
         """Return the facts of a blob, or None."""
         try:
-            return load_facts(zlib.decompress(self._path(blob_id).read_bytes()))
-        except (OSError, zlib.error, FactsFormatError):
+            return facts_unpack(self._path(blob_id).read_bytes())
+        except OSError:
             return None
 
     def put(self, blob_id: str, facts: FileFacts) -> None:
         """Keep the facts of a blob."""
+        self.put_packed(blob_id, facts_pack(facts))
+
+    def put_packed(self, blob_id: str, data: bytes) -> None:
+        """Keep the facts of a blob that `facts_pack` wrote."""
         path = self._path(blob_id)
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
             descriptor, temporary = tempfile.mkstemp(dir=path.parent)
             with os.fdopen(descriptor, "wb") as file:
-                file.write(zlib.compress(dump_facts(facts), 1))
+                file.write(data)
             Path(temporary).replace(path)
 
     def _path(self, blob_id: str) -> Path:

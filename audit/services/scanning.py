@@ -13,7 +13,6 @@ from audit.errors import AuditError
 from audit.models import Commit, Repository, ScanRun
 from audit.rules import RULES
 from audit.rules.base import Rule
-from audit.scanner.cache import DirectoryCache
 from audit.scanner.errors import ScanError
 from audit.scanner.inventory import Inventory, inventory_of
 from audit.scanner.judge import Judgement
@@ -25,6 +24,7 @@ from audit.scanner.report import EarlierResult, Progress, ScanReport
 from audit.scanner.source.base import Content, Source
 from audit.scanner.source.opening import open_source
 from audit.services.capabilities import Capabilities, capabilities_derive
+from audit.services.facts_cache import shared_cache
 from audit.services.git_repository import git_dir_of
 from audit.services.matches import rulings_in_force
 from audit.services.site_states import states_asked
@@ -94,31 +94,33 @@ def _scanned(
         )
         derived.append((capabilities, inventory_of(judgement)))
 
-    report = scan(
-        source,
-        profile=chosen.profile,
-        rules=rules,
-        jobs=settings.SCAN_JOBS,
-        cache=DirectoryCache(Path(settings.SCAN_CACHE_DIR)),
-        assembler=_assembler(),
-        progress=progress,
-        observe=observe,
-        earlier=earlier,
-    )
+    with shared_cache(folder=Path(settings.SCAN_CACHE_DIR)) as cache:
+        report = scan(
+            source,
+            profile=chosen.profile,
+            rules=rules,
+            jobs=settings.SCAN_JOBS,
+            cache=cache,
+            assembler=_assembler(),
+            progress=progress,
+            observe=observe,
+            earlier=earlier,
+        )
     return Scanned(replace(report, profile_reason=chosen.reason), *derived[0])
 
 
 def commit_observe(*, repository: Repository, commit: Commit, observe: Callable[[Judgement], None]) -> None:
     """Show `observe` the linked code of a commit, unjudged; it must keep nothing of it."""
     source = _source(repository, commit)
-    scan(
-        source,
-        profile=_chosen(repository, source).profile,
-        rules=(),
-        jobs=settings.SCAN_JOBS,
-        cache=DirectoryCache(Path(settings.SCAN_CACHE_DIR)),
-        observe=observe,
-    )
+    with shared_cache(folder=Path(settings.SCAN_CACHE_DIR)) as cache:
+        scan(
+            source,
+            profile=_chosen(repository, source).profile,
+            rules=(),
+            jobs=settings.SCAN_JOBS,
+            cache=cache,
+            observe=observe,
+        )
 
 
 def source_of(*, repository: Repository, commit: Commit) -> tuple[Source, Profile]:
