@@ -88,8 +88,8 @@ def _shown(counts: Counts) -> list[Series]:
 
 
 def _round_values(top: int) -> list[int]:
-    """Return about four round values up to the top."""
-    rough = top / 4
+    """Return about five round values up to the top."""
+    rough = top / 5
     magnitude = 10 ** max(len(str(int(rough))) - 1, 0)
     step = max(next((m * magnitude for m in (1, 2, 5, 10) if m * magnitude >= rough), 1), 1)
     return list(range(0, top + 1, int(step)))

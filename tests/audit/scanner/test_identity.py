@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from audit.scanner.pipeline import scan
 from audit.scanner.profile import load_profile
 from audit.scanner.report import Result
 from audit.scanner.source.memory import MemorySource
+from audit.scanner.source.opening import open_source
 
 _RULES = [rule for rule in RULES if rule.id in ("FT001", "FT005", "FT008")]
 _MARK = re.compile(r"mark(\d+)")
@@ -151,10 +153,14 @@ def test_indentation_and_line_ends(crate: Crate, line_end: str) -> None:
     assert_kept(found_in(files), found_in(edited(files, "\n", line_end)))
 
 
-def test_twenty_files_renamed_at_once() -> None:
-    before = Crate({f"m{n}": (ARM.replace("NAME", f"mark{n}"),) for n in range(20)})
-    after = Crate({f"renamed{name}": functions for name, functions in before.modules.items()})
-    assert_kept(found_in(before.files()), found_in(after.files()))
+@settings(_slow, max_examples=10)
+@given(st.integers(1, 20), st.data())
+def test_up_to_twenty_files_renamed_at_once(count: int, data: st.DataObject) -> None:
+    shapes = [data.draw(st.sampled_from([ARM, READBACK])) for _ in range(20)]
+    modules = {f"m{n}": (shape.replace("NAME", f"mark{n}"),) for n, shape in enumerate(shapes)}
+    renamed = data.draw(st.sets(st.sampled_from(sorted(modules)), min_size=count, max_size=count))
+    after = {f"renamed{name}" if name in renamed else name: texts for name, texts in modules.items()}
+    assert_kept(found_in(Crate(modules).files()), found_in(Crate(after).files()))
 
 
 @_slow
@@ -164,6 +170,21 @@ def test_files_renamed_and_edited(crate: Crate, data: st.DataObject) -> None:
     modules = {f"{name}_ops" if name in renamed else name: texts for name, texts in crate.modules.items()}
     files = edited(Crate(modules).files(), "let host", "let n = a.len();\n    let host")
     assert_kept(found_in(crate.files()), found_in(files))
+
+
+@_slow
+@given(crates, st.randoms())
+def test_a_file_renamed_with_up_to_15_percent_of_it_edited(crate: Crate, random: Random) -> None:
+    first, *others = crate.modules
+    text = "".join(crate.modules[first])
+    lines = text.split("\n")
+    # A statement beside the others, in every function alike: what the site itself says stays.
+    places = [number for number, line in enumerate(lines) if "let f = " in line]
+    budget = max(len(lines) * 15 // 100, 1)
+    for place in sorted(random.sample(places, min(budget, len(places))), reverse=True):
+        lines.insert(place, f"    let n{place} = a.len();")
+    modules = {f"{first}_kernels": ("\n".join(lines),), **{name: crate.modules[name] for name in others}}
+    assert_kept(found_in(crate.files()), found_in(Crate(modules).files()))
 
 
 @_slow
@@ -186,8 +207,33 @@ def test_a_module_moved_into_another(crate: Crate) -> None:
 
 @_slow
 @given(crates)
-def test_crates_merged(crate: Crate) -> None:
+def test_a_crate_that_became_a_part_of_another(crate: Crate) -> None:
+    first, *others = crate.modules
+    own = Crate({first: crate.modules[first]}, "ferrotorch-cubecl")
+    rest = Crate({name: crate.modules[name] for name in others})
+    merged = Crate({**rest.modules, first: own.modules[first]})
+    assert_kept(found_in({**own.files(), **rest.files()}), found_in(merged.files()))
+
+
+@_slow
+@given(crates)
+def test_a_crate_that_took_another_name(crate: Crate) -> None:
     assert_kept(found_in(crate.files()), found_in(Crate(crate.modules, "ferrotorch-cubecl").files()))
+
+
+def test_the_same_tree_in_another_folder(tmp_path: Path) -> None:
+    crate = written([[ARM, READBACK], [TWINS]])
+    found = []
+    for name in ("here", "elsewhere/and/deeper"):
+        folder = tmp_path / name
+        for path, data in crate.files().items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(data)
+        found.append(scan(open_source(folder), profile=_PROFILE, rules=_RULES).results)
+    here, elsewhere = found
+    assert [one.partial_fingerprints for one in here] == [one.partial_fingerprints for one in elsewhere]
+    assert [one.path for one in here] == [one.path for one in elsewhere]
+    assert len(here) == 4
 
 
 @pytest.mark.parametrize("is_first_fixed", [True, False], ids=["first", "second"])

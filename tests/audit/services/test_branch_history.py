@@ -201,3 +201,18 @@ def test_a_merge_brings_the_sites_of_its_branch_as_the_same_sites(tree: Path) ->
     assert FallbackSite.objects.count() == 6
     assert open_on("main") == ["gpu_relu", "gpu_silu"]
     assert open_on("topic") == ["gpu_gelu", "gpu_relu", "gpu_silu"]
+
+
+def test_a_commit_of_a_clock_that_goes_wrong_is_newer_than_its_parent(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = repository_add(location=str(tree), actor=None)
+    scan(repository)
+    for name in ("GIT_COMMITTER_DATE", "GIT_AUTHOR_DATE"):
+        monkeypatch.setenv(name, "2001-01-01T00:00:00Z")
+    commit_files(tree, {LIB: code(relu=REFUSING, gelu=SILENT)})
+    newest = scan(repository)
+    assert newest.commit.committed_at is not None
+    assert newest.commit.committed_at.year == 2001
+    assert newest.applies_to_branch
+    assert open_on("main") == ["gpu_gelu"]

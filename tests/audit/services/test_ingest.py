@@ -176,6 +176,17 @@ def test_an_empty_report_closes_nothing(repository: Repository) -> None:
     assert open_symbols() == [RELU]
 
 
+def test_one_of_five_files_scanned_closes_only_what_was_there(repository: Repository) -> None:
+    results = [
+        make_result(f"minitorch_gpu::m{number}::op", snippet=f"read_{number}(x)") for number in range(5)
+    ]
+    ingest(repository, make_report(results))
+    others = [ManifestEntry(one.path, "", FileStatus.MISSING, "not in the repository") for one in results[1:]]
+    summary = ingest(repository, make_report([], files=[results[0].path, *others]))
+    assert open_symbols() == [one.symbol for one in results[1:]]
+    assert len(summary.absent_sites) == 1
+
+
 def test_a_folder_that_was_not_entered_closes_nothing_below_it(repository: Repository) -> None:
     ingest(repository, make_report([make_result(RELU)]))
     folder = ManifestEntry("minitorch-gpu/src", "", FileStatus.SKIPPED, "permission denied")

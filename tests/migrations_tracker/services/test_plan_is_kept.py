@@ -1,0 +1,86 @@
+"""What people decided about a site stays with it while the code around it is edited."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from audit.models import FallbackSite, SiteState
+from audit.scanner.pipeline import scan
+from audit.scanner.profile import load_profile
+from audit.scanner.report import ScanReport
+from audit.scanner.source.memory import MemorySource
+from migrations_tracker.lifecycle import Status
+from migrations_tracker.models import SiteMigration
+from migrations_tracker.services.site_migrations import site_migration_transition
+from tests.audit.scanner.test_identity import _RULES, ARM, READBACK, Crate, edited
+from tests.factories import ingest, make_repository, make_user
+
+pytestmark = pytest.mark.django_db
+
+Files = dict[str, bytes]
+
+
+def crate(prefix: str = "m", name: str = "ferrotorch-gpu") -> Files:
+    shapes = [ARM, READBACK, ARM, READBACK, ARM]
+    modules = {f"{prefix}{n}": (shape.replace("NAME", f"mark{n}"),) for n, shape in enumerate(shapes)}
+    return Crate(modules, name).files()
+
+
+def with_functions_renamed(files: Mapping[str, bytes]) -> Files:
+    return {path: re.sub(rb"fn gpu_(mark\d+)", rb"fn \1_on_gpu", data) for path, data in files.items()}
+
+
+EDITS: dict[str, Callable[[], Files]] = {
+    "lines inserted outside": lambda: edited(crate(), "pub fn", "// a line\n\npub fn"),
+    "indented anew": lambda: edited(crate(), "\n    ", "\n\t"),
+    "line ends of Windows": lambda: edited(crate(), "\n", "\r\n"),
+    "all files renamed": lambda: crate(prefix="renamed"),
+    "files renamed and edited": lambda: edited(
+        crate(prefix="r"), "let host", "let n = a.len();\n    let host"
+    ),
+    "functions renamed": lambda: with_functions_renamed(crate()),
+    "a crate renamed": lambda: crate(name="ferrotorch-cubecl"),
+    "the same again": crate,
+}
+
+
+def report_of(files: Mapping[str, bytes]) -> ScanReport:
+    return scan(MemorySource(dict(files)), profile=load_profile(), rules=_RULES)
+
+
+def decided() -> list[tuple[object, ...]]:
+    """Return each site's id with what people decided about it."""
+    migrations = SiteMigration.objects.order_by("site_id")
+    return list(migrations.values_list("site_id", "site__correlation_guid", "status", "assignee", "version"))
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_ids_owners_and_statuses_are_kept(edit: str) -> None:
+    ada = make_user()
+    repository = make_repository()
+    ingest(repository, report_of(crate()))
+    for number, migration in enumerate(SiteMigration.objects.order_by("site_id")):
+        migration.assignee = ada
+        migration.save()
+        if number % 2:
+            site_migration_transition(site=migration.site, to=Status.ACCEPTED, actor=ada, reason="Ours.")
+    before = decided()
+    summary = ingest(repository, report_of(EDITS[edit]()))
+    assert summary.new_sites == summary.reopened_sites == summary.absent_sites == ()
+    assert decided() == before
+    assert FallbackSite.objects.count() == len(before) == 5
+    assert SiteState.objects.filter(is_open=True).count() == 5
+
+
+def test_the_same_commit_five_times_changes_nothing() -> None:
+    repository = make_repository()
+    ingest(repository, report_of(crate()))
+    before = decided()
+    for _ in range(5):
+        summary = ingest(repository, report_of(crate()))
+        assert summary.new_sites == summary.reopened_sites == summary.absent_sites == ()
+    assert decided() == before
+    assert set(SiteState.objects.values_list("baseline_state", flat=True)) == {"unchanged"}
