@@ -39,7 +39,7 @@ def results_recognise(
     """
     parents = _parents(scan_run)
     sites = _known_sites(scan_run, states or {}, parents, coverage)
-    matches = match_results([known.site for known in sites.values()], report.results, _codes)
+    matches = match_results([known.site for known in sites.values()], report.results, codes_of)
     found = [
         (
             site_id,
@@ -116,7 +116,7 @@ def _known_sites(
     return known
 
 
-def _codes(site_ids: Collection[int]) -> dict[int, str]:
+def codes_of(site_ids: Collection[int]) -> dict[int, str]:
     """Return the code that sites were last seen in."""
     rows = Result.objects.filter(site_id__in=ids_among(site_ids)).order_by("site_id", "-id")
     return dict(rows.distinct("site_id").values_list("site_id", "snippet"))

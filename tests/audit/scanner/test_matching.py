@@ -159,3 +159,40 @@ def test_the_same_code_again_is_recognised_whole(found: list[Result]) -> None:
     matches = match_results(known, found)
     assert [match.site_id for match in matches] == list(range(1, len(found) + 1))
     assert {match.match_pass for match in matches} <= {MatchPass.FINGERPRINT}
+
+
+def with_prints(symbol: str, **versions: str) -> Result:
+    prints = {f"site/{version}": value for version, value in versions.items()}
+    return Result(
+        rule_id="FT001",
+        level=Level.ERROR,
+        message="",
+        path="src/lib.rs",
+        region=Region(1, 1, 2, 1),
+        symbol=symbol,
+        crate="",
+        form="",
+        partial_fingerprints=prints,
+        evidence=(),
+        snippet="",
+    )
+
+
+def as_known(one: Result) -> KnownSite:
+    return KnownSite(1, one.rule_id, one.symbol, one.path, one.partial_fingerprints, may_have_changed=True)
+
+
+def test_two_versions_of_a_fingerprint_live_side_by_side() -> None:
+    old = with_prints("ops::relu", v1="one")
+    both = with_prints("other::name", v1="one", v2="two")
+    newest = with_prints("third::name", v2="two")
+    for before, after in ((old, both), (both, newest)):
+        [match] = match_results([as_known(before)], [after])
+        assert (match.site_id, match.match_pass) == (1, MatchPass.FINGERPRINT)
+
+
+def test_a_result_that_has_only_the_new_version_is_still_its_item() -> None:
+    [match] = match_results(
+        [as_known(with_prints("ops::relu", v1="one"))], [with_prints("ops::relu", v2="two")]
+    )
+    assert (match.site_id, match.match_pass is MatchPass.FINGERPRINT) == (1, False)

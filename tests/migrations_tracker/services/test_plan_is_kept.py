@@ -66,7 +66,8 @@ def test_ids_owners_and_statuses_are_kept(edit: str) -> None:
         migration.assignee = ada
         migration.save()
         if number % 2:
-            site_migration_transition(site=migration.site, to=Status.ACCEPTED, actor=ada, reason="Ours.")
+            site = FallbackSite.objects.get(migration=migration)
+            site_migration_transition(site=site, to=Status.ACCEPTED, actor=ada, reason="Ours.")
     before = decided()
     summary = ingest(repository, report_of(EDITS[edit]()))
     assert summary.new_sites == summary.reopened_sites == summary.absent_sites == ()
