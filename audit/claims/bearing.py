@@ -63,17 +63,23 @@ _REFUSED = frozenset({Outcome.STRUCTURED_ERROR.value, Outcome.OPT_IN_FALLBACK.va
 _TOO_SHORT = 4
 
 
-def hold_claims(claims: Sequence[Claim], measured: Measured) -> tuple[Held, ...]:
-    """Hold each claim against what was measured."""
-    return tuple(_HOLD[claim.kind](claim, measured) for claim in claims)
+def hold_claims(claims: Sequence[Claim], measured: Measured, *, claimed_beside: int = 0) -> tuple[Held, ...]:
+    """Hold each claim against what was measured; `claimed_beside` is what others counted of the same."""
+    return tuple(
+        _counted(claim, measured, claimed_beside)
+        if claim.kind is ClaimKind.COUNTED
+        else _HOLD[claim.kind](claim, measured)
+        for claim in claims
+    )
 
 
-def _counted(claim: Claim, measured: Measured) -> Held:
+def _counted(claim: Claim, measured: Measured, beside: int) -> Held:
     said = claim.count or 0
     known = [place for place in measured.ended if place.outcome]
     ended = f"{_sites(len(known))} ended with a known outcome{_by_outcome(known)}"
-    text = f"{said} claimed; {ended}."
-    return Held(claim, Bearing.BORNE_OUT if len(known) >= said else Bearing.NOT_BORNE_OUT, text)
+    others = f", and {beside} by the other commits" if beside else ""
+    bearing = Bearing.BORNE_OUT if len(known) >= said + beside else Bearing.NOT_BORNE_OUT
+    return Held(claim, bearing, f"{said} claimed{others}; {ended}.")
 
 
 def _on_device(claim: Claim, measured: Measured) -> Held:
@@ -85,7 +91,7 @@ def _refused(claim: Claim, measured: Measured) -> Held:
 
 
 def _no_fallback(claim: Claim, measured: Measured) -> Held:
-    new = _of_names(claim, _fallbacks(measured.new)) if claim.names else _fallbacks(measured.new)
+    new = _of_names(claim, _fallbacks(measured.new))
     if new:
         return Held(claim, Bearing.NOT_BORNE_OUT, f"The commit brought {_listed(new)}.")
     outcomes = frozenset(outcome.value for outcome in Outcome)
@@ -94,9 +100,13 @@ def _no_fallback(claim: Claim, measured: Measured) -> Held:
 
 def _coverage(claim: Claim, measured: Measured) -> Held:
     standing = _fallbacks(measured.standing)
-    if standing:
-        return Held(claim, Bearing.NOT_BORNE_OUT, f"Open at this commit: {_listed(standing)}.")
-    return Held(claim, Bearing.BORNE_OUT, "No fallback is open at this commit.")
+    if not standing:
+        return Held(claim, Bearing.BORNE_OUT, "No fallback is open at this commit.")
+    named = _of_names(claim, standing)
+    if named:
+        return Held(claim, Bearing.NOT_BORNE_OUT, f"Still open at this commit: {_listed(named)}.")
+    text = f"Open at this commit: {_listed(standing)}. Whether that is meant, the sentence does not tell."
+    return Held(claim, Bearing.NOT_TOLD, text)
 
 
 def _against_places(claim: Claim, measured: Measured, outcomes: frozenset[str], how: str) -> Held:
@@ -105,16 +115,16 @@ def _against_places(claim: Claim, measured: Measured, outcomes: frozenset[str], 
     if standing:
         return Held(claim, Bearing.NOT_BORNE_OUT, f"Still open at this commit: {_listed(standing)}.")
     ended = [place for place in measured.ended if place.outcome in outcomes]
-    of_names = _of_names(claim, ended)
-    if of_names:
-        return Held(claim, Bearing.BORNE_OUT, f"{_sites(len(of_names))} of what is named ended {how}.")
-    if ended and not claim.names:
-        return Held(claim, Bearing.BORNE_OUT, f"{_sites(len(ended))} ended {how} in this commit.")
+    named = _of_names(claim, ended)
+    if named:
+        return Held(claim, Bearing.BORNE_OUT, f"{_sites(len(named))} of what is named ended {how}.")
+    if not claim.names:
+        text = f"It names no code; {_sites(len(ended))} ended {how}, which need not be those meant."
+        return Held(claim, Bearing.NOT_TOLD, text)
     return Held(claim, Bearing.NOT_TOLD, "No site of what is named was open before, or is now.")
 
 
 _HOLD: Mapping[ClaimKind, Callable[[Claim, Measured], Held]] = {
-    ClaimKind.COUNTED: _counted,
     ClaimKind.ON_DEVICE: _on_device,
     ClaimKind.NO_FALLBACK: _no_fallback,
     ClaimKind.AUTO_ROUTED: _on_device,
@@ -128,9 +138,14 @@ def _fallbacks(places: Sequence[Place]) -> list[Place]:
 
 
 def _of_names(claim: Claim, places: Sequence[Place]) -> list[Place]:
-    """Choose the places in the code that a claim names, by the last parts of the names."""
-    wanted = {part for name in claim.names if (part := last_part(name)) and len(part) >= _TOO_SHORT}
-    return [place for place in places if wanted & {last_part(part) for part in place.symbol.split("::")[1:]}]
+    """Choose the places in the functions and types that a claim names; a module holds too much else."""
+    wanted = {part for name in claim.names if len(part := last_part(name)) >= _TOO_SHORT}
+    return [place for place in places if wanted & _names_of(place)]
+
+
+def _names_of(place: Place) -> set[str]:
+    *above, function = place.symbol.split("::")
+    return {last_part(function)} | {last_part(part) for part in above if part[:1].isupper()}
 
 
 def _sites(count: int) -> str:

@@ -104,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
         "--rules", metavar="a,b or -a,-b", help="rules to run, or to leave out, by name or id (default: all)"
     )
     parser.add_argument(
-        "--jobs", metavar="N", type=_positive, default=_default_jobs(), help="processes that parse"
+        "--jobs", metavar="N", type=positive, default=default_jobs(), help="processes that parse"
     )
     parser.add_argument("--no-cache", action="store_true", help="parse every file again")
     parser.add_argument("--sarif-for", choices=("github",), help="SARIF as GitHub code scanning reads it")
@@ -121,13 +121,15 @@ def _with_values_joined(arguments: Sequence[str]) -> list[str]:
     return joined
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
+    """Read a number from 1 on, for argparse."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
     return int(text)
 
 
-def _default_jobs() -> int:
+def default_jobs() -> int:
+    """Return as many processes as there are cores, within reason."""
     return min(len(os.sched_getaffinity(0)), _MOST_JOBS)
 
 

@@ -52,17 +52,42 @@ def test_of_what_no_scan_saw_nothing_is_told() -> None:
         assert bearing(text, NOTHING)[0] is Bearing.NOT_TOLD
 
 
-def test_no_fallback_is_not_borne_out_by_a_commit_that_brings_one() -> None:
+def test_no_fallback_is_not_borne_out_by_a_commit_that_brings_one_into_what_is_named() -> None:
     new = [place("roll")]
-    assert bearing("There is no silent CPU fallback.", Measured((), new, new))[0] is Bearing.NOT_BORNE_OUT
+    claim = "There is no silent CPU fallback in `roll`."
+    assert bearing(claim, Measured((), new, new))[0] is Bearing.NOT_BORNE_OUT
+    elsewhere = [place("fold")]
+    assert bearing(claim, Measured((), elsewhere, elsewhere))[0] is Bearing.NOT_TOLD
+
+
+def test_a_claim_that_names_no_code_is_neither_agreed_with_nor_denied() -> None:
+    ended, new = [place("roll", outcome="device-kernel")], [place("fold")]
+    for text in ("There is no silent CPU fallback.", "feat: new CUDA kernels", "gpu: opt-in CPU fallback"):
+        assert bearing(text, Measured(ended, new, new))[0] is Bearing.NOT_TOLD
+
+
+def test_a_module_of_the_named_name_is_not_what_is_named() -> None:
+    inside = Place("FT001", "gpu/src/unet.rs", 7, "minitorch_gpu::cumsum::helper")
+    assert bearing("Implemented `cumsum` on GPU.", Measured((), (), [inside]))[0] is Bearing.NOT_TOLD
+    method = Place("FT001", "gpu/src/unet.rs", 7, "minitorch_gpu::ops::CumsumBackward::backward")
+    told = bearing("Implemented CumsumBackward on GPU.", Measured((), (), [method]))
+    assert told[0] is Bearing.NOT_BORNE_OUT
 
 
 def test_all_of_something_is_borne_out_when_nothing_is_open() -> None:
     claim = "All activation ops now run on the GPU."
     assert bearing(claim, NOTHING)[0] is Bearing.BORNE_OUT
-    assert bearing(claim, Measured((), (), [place("relu")]))[0] is Bearing.NOT_BORNE_OUT
+    assert bearing(claim, Measured((), (), [place("relu")]))[0] is Bearing.NOT_TOLD
     notes = [place("relu", rule="FT018")]
     assert bearing(claim, Measured((), (), notes))[0] is Bearing.BORNE_OUT
+
+
+def test_what_other_commits_of_a_change_count_is_counted_with_it() -> None:
+    ended = [place(f"op{number}", outcome="removed") for number in range(5)]
+    claims = find_claims("gpu: Migrated 3 sites.")
+    for beside, expected in ((0, Bearing.BORNE_OUT), (2, Bearing.BORNE_OUT), (3, Bearing.NOT_BORNE_OUT)):
+        (held,) = hold_claims(claims, Measured(ended, (), ()), claimed_beside=beside)
+        assert held.bearing is expected
 
 
 def test_a_refusal_is_borne_out_by_an_error_or_an_opt_in() -> None:

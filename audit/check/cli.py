@@ -1,0 +1,117 @@
+"""`python -m audit.check`: does a change add a place where GPU code computes on the CPU?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from audit.check.checking import Check, check_range
+from audit.check.commits import find_range
+from audit.check.markdown import markdown_of
+from audit.rules import RULES
+from audit.scanner.arguments import default_jobs, positive
+from audit.scanner.cli import CLEAN, FAILED, INTERRUPTED, RESULTS, cache_folder, complain, fails
+from audit.scanner.errors import ScanError
+from audit.scanner.output.github import github_log
+from audit.scanner.output.json_text import json_text
+from audit.scanner.output.sarif import sarif_log
+from audit.scanner.output.source_text import paths_shown, read_texts
+from audit.scanner.output.writing import check_writable, write_file
+from audit.scanner.progress import ProgressBar
+
+_EPILOG = """\
+exit status:
+  0  clean: the change adds nothing that --fail-on names
+  1  it does
+  2  wrong usage, or a scan could not be done
+
+examples:
+  python -m audit.check origin/main HEAD
+  python -m audit.check origin/main HEAD --sarif check.sarif --markdown comment.md
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit status."""
+    given = _parser().parse_args(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _run(given)
+    except ScanError as error:
+        complain(str(error))
+        return FAILED
+    except KeyboardInterrupt:
+        complain("interrupted")
+        return INTERRUPTED
+    except Exception as error:
+        # Status 1 would say "results": a defect of ours is a failed check.
+        complain(f"internal error: {type(error).__name__}: {error}")
+        return FAILED
+
+
+def _run(given: argparse.Namespace) -> int:
+    for target in (given.sarif, given.markdown):
+        if target:
+            check_writable(target)
+    change = find_range(given.repository, given.base, given.head)
+    progress = ProgressBar(sys.stderr)
+    try:
+        check = check_range(
+            given.repository,
+            change,
+            profile=given.profile,
+            rules=RULES,
+            jobs=given.jobs,
+            cache=None if given.no_cache else cache_folder(),
+            progress=progress,
+        )
+    finally:
+        progress.finish()
+    text = markdown_of(check, RULES)
+    if given.sarif:
+        write_file(given.sarif, [_sarif(check, is_for_github=given.sarif_for == "github")])
+    if given.markdown:
+        write_file(given.markdown, [text])
+    else:
+        sys.stdout.write(text)
+    return RESULTS if fails(given.fail_on, check.report, check.comparison) else CLEAN
+
+
+def _sarif(check: Check, *, is_for_github: bool) -> str:
+    if not is_for_github:
+        return json_text(sarif_log(check.report, RULES, check.comparison))
+    texts = read_texts(check.source, check.report, paths_shown(check.report)) if check.report.results else {}
+    made = github_log(check.report, RULES, texts, check.comparison)
+    for remark in made.remarks:
+        complain(remark)
+    return json_text(made.log)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m audit.check",
+        description="Compare the head of a pull request with its base: scan both, nothing is checked out.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("base", metavar="BASE", help="what it is to be merged into, such as origin/main")
+    parser.add_argument("head", metavar="HEAD", help="the change")
+    parser.add_argument(
+        "--repository", metavar="PATH", type=Path, default=Path(), help="a git repository (default: here)"
+    )
+    parser.add_argument("--profile", metavar="NAME_OR_FILE", default="", help="as for the scanner")
+    parser.add_argument("--sarif", metavar="FILE", type=Path, help="write the comparison there as SARIF")
+    parser.add_argument("--sarif-for", choices=("github",), help="SARIF as GitHub code scanning reads it")
+    parser.add_argument(
+        "--markdown", metavar="FILE", type=Path, help="write the comment there instead of standard output"
+    )
+    parser.add_argument(
+        "--fail-on", choices=("new", "any", "none"), default="new", help="what gives exit status 1"
+    )
+    parser.add_argument(
+        "--jobs", metavar="N", type=positive, default=default_jobs(), help="processes that parse"
+    )
+    parser.add_argument("--no-cache", action="store_true", help="parse every file again")
+    return parser

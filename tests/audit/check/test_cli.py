@@ -1,0 +1,159 @@
+"""The check of a pull request, from end to end on real repositories."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from audit.check.cli import main
+from audit.check.markdown import MARK, MOST_CHARACTERS, code, escaped
+from tests.audit.scanner.output.test_sarif import valid
+from tests.git import commit_files
+
+MANIFEST = '[package]\nname = "ferrotorch-gpu"\nversion = "0.1.0"\nedition = "2021"\n'
+
+
+def fallback(name: str) -> str:
+    return f"""
+pub fn gpu_{name}(x: &CudaBuffer<f32>, device: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {{
+    let f = match get_or_compile(device.context(), {name.upper()}_PTX, "{name}_kernel") {{
+        Ok(f) => f,
+        Err(_) => {{
+            let host = gpu_to_cpu(x, device)?;
+            let out: Vec<f32> = host.iter().map(|v| v.max(0.0)).collect();
+            return cpu_to_gpu(&out, device);
+        }}
+    }};
+    launch(&f, x, device)
+}}
+"""
+
+
+def refusal(name: str) -> str:
+    return f"""
+pub fn gpu_{name}(x: &CudaBuffer<f32>, device: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {{
+    let f = get_or_compile(device.context(), {name.upper()}_PTX, "{name}_kernel")?;
+    launch(&f, x, device)
+}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FERROAUDIT_CACHE_DIR", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A repository whose `main` went on after `topic` had left it."""
+    tree = tmp_path / "tree"
+    commit_files(tree, {"Cargo.toml": MANIFEST, "src/lib.rs": fallback("relu")})
+    switch(tree, "--create", "topic")
+    switch(tree, "main")
+    commit_files(tree, {"src/lib.rs": fallback("relu") + fallback("elu")}, "Go on")
+    switch(tree, "topic")
+    return tree
+
+
+def switch(tree: Path, *arguments: str) -> None:
+    subprocess.run(["git", "-C", str(tree), "switch", "--quiet", *arguments], check=True)
+
+
+def check(tree: Path, *arguments: object) -> int:
+    words = ["main", "topic", "--repository", tree, "--jobs", "1", *arguments]
+    return main([str(word) for word in words])
+
+
+def test_a_change_that_adds_a_site_fails_and_names_it(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    commit_files(tree, {"src/lib.rs": fallback("relu") + fallback("gelu")}, "Add gelu")
+    assert check(tree) == 1
+    text = capsys.readouterr().out
+    assert text.startswith(f"{MARK}\n## 2 new results, none gone\n")
+    (row,) = [line for line in text.splitlines() if line.startswith("| FT001 silent-fallback |")]
+    assert "`ferrotorch_gpu::gpu_gelu`" in row
+    assert "| FT009 missing-gpu-test |" in text
+    assert "gpu_elu" not in text, "what main added meanwhile is not of this change"
+    assert "gpu_relu" not in text
+
+
+def test_a_change_that_migrates_a_site_passes_and_says_what_became_of_it(
+    tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commit_files(tree, {"src/lib.rs": refusal("relu")}, "gpu: Migrated 1 site of `gpu_relu`.")
+    assert check(tree) == 0
+    text = capsys.readouterr().out
+    assert "## Nothing new, 1 gone" in text
+    assert "structured-error: " in text
+    assert "The scan agrees" in text
+    assert "1 claimed; 1 site ended with a known outcome (1 structured-error)." in text
+
+
+def test_a_claim_that_the_code_does_not_bear_out_is_told_and_fails_nothing(
+    tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commit_files(tree, {"README.md": "# x\n"}, "gpu: Migrated 119 sites\n\nImplemented `gpu_relu` on GPU.\n")
+    assert check(tree) == 0
+    text = capsys.readouterr().out
+    assert text.count("**The scan does not bear it out**") == 2
+    assert "119 claimed; 0 sites ended with a known outcome." in text
+
+
+def test_the_exit_status_follows_what_was_asked(tree: Path) -> None:
+    commit_files(tree, {"README.md": "# x\n"})
+    assert check(tree) == 0
+    assert check(tree, "--fail-on", "any") == 1
+    assert check(tree, "--fail-on", "none") == 0
+
+
+def test_the_sarif_log_is_valid_and_holds_the_states(tree: Path, tmp_path: Path) -> None:
+    commit_files(tree, {"src/lib.rs": refusal("relu") + fallback("gelu")})
+    assert check(tree, "--sarif", tmp_path / "x.sarif", "--markdown", tmp_path / "x.md") == 1
+    log = json.loads((tmp_path / "x.sarif").read_text())
+    assert valid(log)
+    states = {result["baselineState"] for result in log["runs"][0]["results"]}
+    assert {"new", "absent"} <= states
+    assert (tmp_path / "x.md").read_text().startswith(MARK)
+    assert check(tree, "--sarif", tmp_path / "x.sarif", "--sarif-for", "github") == 1
+    log = json.loads((tmp_path / "x.sarif").read_text())
+    assert all("baselineState" not in result for result in log["runs"][0]["results"])
+
+
+def test_a_change_that_brings_the_first_rust_file_is_all_new(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    commit_files(tree, {"README.md": "# x\n"})
+    switch(tree, "--create", "topic")
+    commit_files(tree, {"Cargo.toml": MANIFEST, "src/lib.rs": fallback("relu")})
+    assert check(tree) == 1
+
+
+@pytest.mark.parametrize("words", [("nowhere", "topic"), ("main", "--upload-pack=x"), ("-x", "topic")])
+def test_what_is_no_revision_fails_the_check_and_is_no_result(
+    tree: Path, words: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--repository", str(tree), "--", *words]) == 2
+    assert "ferroaudit: " in capsys.readouterr().err
+
+
+def test_a_folder_that_is_no_repository_fails_the_check(tmp_path: Path) -> None:
+    assert check(tmp_path) == 2
+
+
+def test_nothing_that_people_write_becomes_markup() -> None:
+    shown = escaped("<img> @everyone [x](y) **b** | `a|b` #12 https://x.org ![i](j)\n## Head")
+    assert "<img" not in shown.replace("\\<", "")
+    assert "@everyone" not in shown
+    assert "`a\\|b`" in shown
+    assert "\n" not in shown
+    assert code("a`b|c") == "`` a`b\\|c ``"
+
+
+def test_a_comment_stays_below_what_github_takes(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    claims = "\n".join(f"- Implemented `gpu_op{number}` on GPU, {'x' * 200}." for number in range(400))
+    commit_files(tree, {"README.md": "# x\n"}, f"gpu: Things\n\n{claims}\n")
+    check(tree)
+    text = capsys.readouterr().out
+    assert MOST_CHARACTERS - 2000 < len(text) < 65_536
+    assert "Cut here" in text
