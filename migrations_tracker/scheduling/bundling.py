@@ -265,4 +265,5 @@ def _title(members: Sequence[OpenItem], rules: Sequence[str], outcome: Outcome |
     where = first if len(paths) == 1 else f"{first} and {len(paths) - 1} more"
     what = f"{', '.join(rules)} to {outcome}" if outcome else ", ".join(rules)
     count = members[0].symbol if len(members) == 1 else f"{len(members)} items"
-    return f"{members[0].crate}: {what} ({count} in {where})"
+    crate = f"{members[0].crate}: " if members[0].crate else ""
+    return f"{crate}{what} ({count} in {where})"

@@ -59,8 +59,8 @@ def plan_facts(*, repository: Repository) -> PlanFacts:
     rows: dict[str, list[int]] = {}
     for gap in gaps:
         rows.setdefault(gap_item_id(gap.operator, gap.device, gap.direction), []).append(gap.pk)
-    cases = [_case(cell, cell) for cell in cells.values()]
-    cases += [_case(gap, cells.get(_key(gap)), is_gap=True) for gap in gaps]
+    cases = [case_of_rows(cell, cell) for cell in cells.values()]
+    cases += [case_of_rows(gap, cells.get(_key(gap)), is_gap=True) for gap in gaps]
     return PlanFacts(
         Facts(tuple(_sites(branch)), tuple(cases), inventory),
         branch.last_scan,
@@ -91,7 +91,10 @@ def _key(row: Capability | CapabilityGap) -> _Key:
     return row.operator, row.dtype, row.device, row.direction
 
 
-def _case(row: Capability | CapabilityGap, cell: Capability | None, *, is_gap: bool = False) -> CaseFact:
+def case_of_rows(
+    row: Capability | CapabilityGap, cell: Capability | None, *, is_gap: bool = False
+) -> CaseFact:
+    """Return a cell, or a gap with its cell, as a fact."""
     case = Case(row.operator, row.dtype, row.device, Direction(row.direction))
     return CaseFact(
         operator=row.operator,

@@ -1,0 +1,141 @@
+"""One schedule: its figures, its forecast, and how it differs from another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from migrations_tracker.models import Plan, Schedule, ScheduledUnit, WorkUnit
+from migrations_tracker.scheduling.comparing import Comparison, Move, compare
+from migrations_tracker.scheduling.problem import Problem
+from migrations_tracker.scheduling.problem import Schedule as Answer
+from migrations_tracker.scheduling.stored import from_plain
+
+SCHEDULES_SHOWN = 20
+MOVES_SHOWN = 60
+NEXT_SHOWN = 50
+TICK_HOURS = 0.25
+_WIDTH, _HEIGHT, _BINS = 600, 120, 24
+
+
+@dataclass(frozen=True, slots=True)
+class Percentile:
+    """By when so many per cent of the runs had ended."""
+
+    share: int
+    ends_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnBar:
+    """One column of the forecast's histogram."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """The forecast of a schedule's end."""
+
+    runs: int
+    failed: int
+    chance: float
+    percentiles: Sequence[Percentile]
+    bars: Sequence[ColumnBar]
+    width: int = _WIDTH
+    height: int = _HEIGHT
+
+
+@dataclass(frozen=True, slots=True)
+class MovedUnit:
+    """A unit that stands elsewhere, with the row where there is one. `hours` is how far its end moved."""
+
+    move: Move
+    unit: WorkUnit | None
+    hours: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleComparison:
+    """Two schedules side by side: what moved, the furthest first."""
+
+    before: Schedule
+    after: Schedule
+    comparison: Comparison
+    moved: Sequence[MovedUnit]
+    moved_total: int
+
+    @property
+    def hours(self) -> float:
+        """How much later the after ends, in hours of the clock."""
+        return (self.comparison.makespan_after - self.comparison.makespan_before) * TICK_HOURS
+
+
+def outlook(*, schedule: Schedule) -> Outlook | None:
+    """Return the forecast of a schedule, if a worker made one."""
+    found = schedule.forecast
+    if not found:
+        return None
+    shares = [
+        Percentile(int(share), datetime.fromisoformat(at)) for share, at in found["percentiles"].items()
+    ]
+    ends = [datetime.fromisoformat(text) for text in found["ends"]]
+    return Outlook(found["runs"], found["failed"], found["chance"], shares, _histogram(ends))
+
+
+def _histogram(ends: Sequence[datetime]) -> list[ColumnBar]:
+    if not ends:
+        return []
+    first, last = min(ends), max(ends)
+    step = max((last - first) / _BINS, timedelta(hours=1))
+    counts = [0] * _BINS
+    for end in ends:
+        counts[min(_BINS - 1, int((end - first) / step))] += 1
+    width, tallest = _WIDTH / _BINS, max(counts)
+    return [
+        ColumnBar(
+            x=round(number * width, 1),
+            y=round(_HEIGHT - _HEIGHT * count / tallest, 1),
+            width=round(width - 2, 1),
+            height=round(_HEIGHT * count / tallest, 1),
+            title=f"{first + number * step:%Y-%m-%d}: {count} of {len(ends)} runs",
+        )
+        for number, count in enumerate(counts)
+        if count
+    ]
+
+
+def comparison(*, before: Schedule, after: Schedule) -> ScheduleComparison | None:
+    """Compare two schedules of a plan; None where one of them has no answer."""
+    if before.answer is None or after.answer is None:
+        return None
+    found = compare(
+        from_plain(Problem, before.problem),
+        from_plain(Answer, before.answer),
+        from_plain(Problem, after.problem),
+        from_plain(Answer, after.answer),
+    )
+    units = {unit.key: unit for unit in WorkUnit.objects.filter(plan=after.plan_id).only("key", "title")}
+    moves = sorted(found.moves, key=lambda move: (-abs(move.shift), move.unit))
+    moved = [MovedUnit(move, units.get(move.unit), move.shift * TICK_HOURS) for move in moves[:MOVES_SHOWN]]
+    return ScheduleComparison(before, after, found, moved, len(moves))
+
+
+def schedule_list(*, plan: Plan) -> list[Schedule]:
+    """List the newest schedules of a plan, without what they were solved from."""
+    heavy = ("problem", "hours", "answer", "forecast")
+    return list(
+        Schedule.objects.filter(plan=plan).defer(*heavy).select_related("requested_by")[:SCHEDULES_SHOWN]
+    )
+
+
+def next_units(*, plan: Plan, person: str) -> list[ScheduledUnit]:
+    """Return what somebody does next by the newest schedule of the plan, in order."""
+    newest = Schedule.objects.filter(plan=plan, what_if={}, makespan__isnull=False).values("pk")[:1]
+    placed = ScheduledUnit.objects.filter(schedule__in=newest, person__name=person)
+    return list(placed.select_related("unit", "schedule").exclude(unit__status="finished")[:NEXT_SHOWN])

@@ -1,0 +1,392 @@
+"""The plan's pages: what they show, what they change, and how many queries they cost."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from audit.models import FallbackSite, Repository
+from migrations_tracker.models import (
+    Absence,
+    Person,
+    Plan,
+    PlanEvent,
+    Precedence,
+    Schedule,
+    UnitMember,
+    WorkUnit,
+)
+from migrations_tracker.scheduling.problem import SolveOptions
+from migrations_tracker.services.plan_people import person_set
+from migrations_tracker.services.schedules import schedule_execute, schedule_request
+from migrations_tracker.services.work_units import unit_rename
+from tests.factories import make_repository
+from tests.migrations_tracker.plan_fixture import make_plan, results, scan
+from workers.models import Runner
+
+MAX_QUERIES = 20
+QUICK = SolveOptions(evaluations=40, deterministic_time=0.5)
+MONDAY = datetime(2026, 6, 1, 9, tzinfo=UTC)
+PERSON = {
+    "name": "ada",
+    "skills": "kernel, autograd build",
+    "capacity": 1,
+    "time_zone": "UTC",
+    "days": [0, 1, 2, 3, 4],
+    "from_time": "09:00",
+    "to_time": "17:00",
+    "is_active": "on",
+}
+
+
+@pytest.fixture
+def plan(db: None) -> Plan:
+    return make_plan()
+
+
+@pytest.fixture
+def staffed(plan: Plan, ada: User) -> Plan:
+    Runner.objects.create(name="h100", is_able=True)
+    for name in ("ada", "bo"):
+        person_set(
+            plan=plan,
+            name=name,
+            skills=["autograd", "build", "kernel"],
+            capacity=1,
+            time_zone="UTC",
+            hours=[[day, 540, 1020] for day in range(5)],
+            actor=ada,
+        )
+    return plan
+
+
+@pytest.fixture
+def schedule(staffed: Plan) -> Schedule:
+    row = schedule_request(plan=staffed, actor=None, now=MONDAY)
+    assert schedule_execute(pk=row.pk, options=QUICK)
+    row.refresh_from_db()
+    return row
+
+
+def text(client: Client, name: str, *arguments: object, query: str = "") -> str:
+    response = client.get(reverse(name, args=arguments) + query)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def post(client: Client, view: str, *arguments: object, **data: Any) -> Any:
+    return client.post(reverse(view, args=arguments), data)
+
+
+def sweep() -> WorkUnit:
+    return WorkUnit.objects.filter(rules=["silent-fallback"]).earliest("pk")
+
+
+def test_the_plan_says_how_one_comes_about(root_client: Client, repository: Repository) -> None:
+    assert "Propose a plan" not in text(root_client, "plan-list")
+    scan(repository, results(2))
+    assert "Propose a plan" in text(root_client, "plan-list")
+    response = post(root_client, "plan-renew", repository.slug)
+    assert response["Location"] == reverse("plan-board", args=[repository.slug])
+    assert WorkUnit.objects.exists()
+
+
+def test_a_repository_that_was_never_scanned_gets_no_plan(root_client: Client) -> None:
+    make_repository("bare")
+    response = root_client.post(reverse("plan-renew", args=["bare"]), follow=True)
+    assert b"scan it first" in response.content
+    assert not Plan.objects.exists()
+
+
+def test_who_may_not_plan_sees_the_plan_and_changes_nothing(ada_client: Client, plan: Plan) -> None:
+    unit = sweep()
+    page = text(ada_client, "plan-board", plan.repository.slug) + text(ada_client, "unit-detail", unit.pk)
+    assert "Hold it to the newest scan" not in page
+    assert "Begin it" not in page
+    for name, arguments in (
+        ("plan-renew", [plan.repository.slug]),
+        ("plan-unit-add", [plan.repository.slug]),
+        ("plan-people", [plan.repository.slug]),
+        ("schedule-ask", [plan.repository.slug]),
+        ("unit-rename", [unit.pk]),
+        ("unit-confirm", [unit.pk]),
+        ("precedence-cut", [unit.edges_in.earliest("pk").pk]),
+    ):
+        assert post(ada_client, name, *arguments, title="x").status_code == 403, name
+
+
+def test_the_board_is_narrowed_by_the_url(root_client: Client, plan: Plan) -> None:
+    slug = plan.repository.slug
+    whole = text(root_client, "plan-board", slug)
+    assert "Every open site and gap is in one unit" in whole
+    assert "Add the error variant" in whole
+    board = root_client.get(reverse("plan-board", args=[slug]), {"q": "readback"}).context["board"]
+    shown = [unit for column in board.columns for group in column.groups for unit in group.units]
+    assert shown
+    assert all("host-readback" in unit.title for unit in shown)
+    assert "No unit matches" in text(root_client, "plan-units", slug, query="?q=nothing-like-it")
+    assert "Add the error variant" in text(root_client, "plan-units", slug, query="?phase=1&status=planned")
+
+
+def test_the_list_goes_on_behind_its_last_row(
+    root_client: Client, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("migrations_tracker.selectors.plan_board.PAGE_SIZE", 2)
+    response = root_client.get(reverse("plan-units", args=[plan.repository.slug]))
+    first, cursor = response.context["list"].page.rows, response.context["list"].page.next
+    after = root_client.get(reverse("plan-units", args=[plan.repository.slug]), {"page": cursor})
+    assert not {unit.pk for unit in first} & {unit.pk for unit in after.context["list"].page.rows}
+
+
+def test_what_no_unit_holds_is_shown(root_client: Client, plan: Plan) -> None:
+    scan(plan.repository, results(14))
+    page = text(root_client, "plan-missing", plan.repository.slug)
+    fresh = FallbackSite.objects.exclude(unit_members__is_current=True)
+    assert fresh.count() == 4
+    assert all(f"#{site.pk}" in page for site in fresh)
+    post(root_client, "plan-renew", plan.repository.slug)
+    assert "Nothing is left out" in text(root_client, "plan-missing", plan.repository.slug)
+
+
+def test_a_unit_says_why_it_is_and_what_its_fix_looks_like(root_client: Client, plan: Plan) -> None:
+    page = text(root_client, "unit-detail", sweep().pk)
+    for said in (
+        "Implementation cost:",
+        "Now or next phase?",
+        "GpuError::PtxCompileFailed",
+        "cargo test -p minitorch-gpu --features cuda",
+        "Execution map",
+        "has to exist first",
+    ):
+        assert said in page, said
+    gap = UnitMember.objects.filter(gap__isnull=False).earliest("pk").unit
+    page = text(root_client, "unit-detail", gap.pk)
+    assert "PyTorch registers aten::exp" in page
+    assert "Source: torch" in page
+
+
+def test_a_unit_is_changed_by_its_forms(root_client: Client, plan: Plan) -> None:
+    unit = sweep()
+    post(root_client, "unit-rename", unit.pk, title="Errors first", version=unit.version)
+    post(root_client, "unit-deadline", unit.pk, deadline="2027-01-04T12:00")
+    members = list(unit.members.values_list("pk", flat=True)[:2])
+    post(root_client, "unit-split", unit.pk, title="Two of them", member=members)
+    part = WorkUnit.objects.get(title="Two of them")
+    post(root_client, "unit-move", part.pk, into=unit.pk, member=members[:1])
+    other = WorkUnit.objects.filter(rules=["host-readback"]).earliest("pk")
+    post(root_client, "unit-wait", other.pk, before=unit.pk, reason="the same file")
+    unit.refresh_from_db()
+    assert (unit.title, unit.deadline) == ("Errors first", datetime(2027, 1, 4, 12, tzinfo=UTC))
+    assert part.members.count() == 1
+    assert Precedence.objects.get(before=unit, after=other).message == "the same file"
+    post(root_client, "unit-merge", part.pk, into=unit.pk)
+    assert not WorkUnit.objects.filter(pk=part.pk).exists()
+    assert PlanEvent.objects.filter(actor__username="root").count() >= 7
+
+
+def test_who_changes_what_somebody_changed_meanwhile_is_told(
+    root_client: Client, plan: Plan, ada: User
+) -> None:
+    unit = sweep()
+    unit_rename(unit=unit, title="Ada's", actor=ada)
+    response = post(root_client, "unit-rename", unit.pk, title="Root's", version=unit.version)
+    assert response.status_code == 409
+    assert b"Somebody changed the unit" in response.content
+    assert b"Ada&#x27;s" in response.content
+
+
+def test_an_edge_is_cut_and_taken_back_on_the_page(root_client: Client, plan: Plan) -> None:
+    edge = sweep().edges_in.earliest("pk")
+    assert post(root_client, "precedence-cut", edge.pk).status_code == 422
+    post(root_client, "precedence-cut", edge.pk, reason="another variant")
+    assert "Take the cut back" in text(root_client, "unit-detail", edge.after_id)
+    post(root_client, "precedence-restore", edge.pk)
+    assert Precedence.objects.get(pk=edge.pk).state == "fact"
+
+
+def test_a_cycle_is_shown_with_its_edges(root_client: Client, plan: Plan) -> None:
+    edge = sweep().edges_in.earliest("pk")
+    Precedence.objects.create(before=edge.after, after=edge.before, reason="person", message="back again")
+    page = text(root_client, "plan-board", plan.repository.slug)
+    assert "These units wait for each other" in page
+    assert "back again" in page
+
+
+def test_a_pre_flight_plan_is_filled_in_confirmed_and_then_work_begins(
+    root_client: Client, staffed: Plan
+) -> None:
+    unit = UnitMember.objects.filter(gap__isnull=False).earliest("pk").unit
+    unit.edges_in.all().delete()
+    assert post(root_client, "unit-confirm", unit.pk).status_code == 422
+    page = root_client.get(reverse("unit-detail", args=[unit.pk])).context["pre_flight"]
+    answers = {f"row-{number}": "launch_builder" for number in range(len(page.execution_map))}
+    for number in range(len(page.kernels)):
+        answers |= {f"kernel-{number}-{name}": "x" for name in ("backend", "signature", "layout")}
+        answers[f"kernel-{number}-dtypes"] = "float32 float64"
+    post(root_client, "unit-confirm", unit.pk, **answers)
+    unit.refresh_from_db()
+    assert unit.pre_flight["execution_map"][0]["proved_by"] == "launch_builder"
+    person = Person.objects.get(name="ada")
+    post(root_client, "unit-start", unit.pk, person=person.pk, version=unit.version)
+    unit.refresh_from_db()
+    assert (unit.status, unit.person) == ("under-way", person)
+    response = post(root_client, "unit-finish", unit.pk, hours="3", version=unit.version)
+    assert response.status_code == 409
+    assert b"scanner still sees" in response.content
+
+
+def test_a_unit_of_ones_own_is_added(root_client: Client, plan: Plan) -> None:
+    own = {"title": "Guide", "reason": "people ask", "phase": 3, "category": "C", "low": 1, "likely": 2}
+    slug = plan.repository.slug
+    assert post(root_client, "plan-unit-add", slug, **own, high=1).status_code == 422
+    assert post(root_client, "plan-unit-add", slug, **own, high=4).status_code == 302
+    assert WorkUnit.objects.get(title="Guide").hours_high == 4
+
+
+def test_people_are_added_changed_and_away(root_client: Client, plan: Plan) -> None:
+    slug = plan.repository.slug
+    assert "Nobody yet" in text(root_client, "plan-people", slug)
+    assert post(root_client, "plan-people", slug, **PERSON).status_code == 302
+    assert post(root_client, "plan-people", slug, **{**PERSON, "to_time": "08:00"}).status_code == 422
+    person = Person.objects.get()
+    assert (person.skills, person.hours[0]) == (["autograd", "build", "kernel"], [0, 540, 1020])
+    away = {"person": person.pk, "starts_at": "2026-06-01T00:00", "ends_at": "2026-06-05T00:00"}
+    post(root_client, "absence-create", slug, **away)
+    assert "2026-06-01 to 2026-06-05" in text(root_client, "plan-people", slug, query="?edit=ada")
+    post(root_client, "absence-delete", Absence.objects.get().pk)
+    assert not Absence.objects.exists()
+    assert "gives ada nothing" in text(root_client, "plan-person", slug, "ada")
+
+
+def test_a_schedule_shows_who_does_what_and_how_good_it_is(root_client: Client, schedule: Schedule) -> None:
+    page = text(root_client, "schedule-detail", schedule.pk)
+    for said in ("<svg", 'class="bar critical"', "h100", "Weighted completion", "runs with efforts drawn"):
+        assert said in page, said
+    for unit in WorkUnit.objects.all():
+        assert f"unit={unit.pk}#pin-heading" in page
+    assert "zoom=day" in page
+    wide = root_client.get(reverse("schedule-detail", args=[schedule.pk]), {"zoom": "day"})
+    narrow = root_client.get(reverse("schedule-detail", args=[schedule.pk]), {"zoom": "quarter"})
+    assert wide.context["gantt"].width > narrow.context["gantt"].width
+
+
+def test_a_person_sees_what_is_next_in_order(root_client: Client, schedule: Schedule) -> None:
+    response = root_client.get(reverse("plan-person", args=[schedule.plan.repository.slug, "ada"]))
+    placed = response.context["placed"]
+    assert placed
+    assert [place.starts_at for place in placed] == sorted(place.starts_at for place in placed)
+
+
+def test_a_pin_is_set_by_the_form_and_the_next_schedule_obeys_it(
+    root_client: Client, schedule: Schedule
+) -> None:
+    unit = WorkUnit.objects.filter(rules=["host-readback"]).earliest("pk")
+    bo = Person.objects.get(name="bo")
+    post(root_client, "schedule-pin", schedule.pk, unit=unit.pk, start="2027-06-02T09:00", person=bo.pk)
+    response = post(root_client, "schedule-ask", schedule.plan.repository.slug)
+    newest = Schedule.objects.latest("pk")
+    assert response["Location"] == newest.get_absolute_url()
+    place = newest.placed.get(unit=unit)
+    assert place.person == bo
+    assert place.starts_at == datetime(2027, 6, 2, 9, tzinfo=UTC)
+    page = text(root_client, "schedule-detail", newest.pk)
+    assert "its pin was set or taken away" in page
+    assert "Pinned to 2027-06-02 09:00 on bo" in text(root_client, "unit-detail", unit.pk)
+
+
+def test_what_would_be_if_is_shown_beside_the_plan_s_own(root_client: Client, schedule: Schedule) -> None:
+    slug = schedule.plan.repository.slug
+    wish = {"added_name": "cy", "added_skills": "kernel", "dropped_crate": "minitorch-gpu", "blocks": 9}
+    response = post(root_client, "schedule-ask", slug, **wish)
+    row = Schedule.objects.latest("pk")
+    assert response["Location"] == row.get_absolute_url()
+    page = text(root_client, "schedule-detail", row.pk)
+    assert "helps with kernel" in page
+    assert "Nothing is done in <code>minitorch-gpu</code>" in page
+    assert f'Beside schedule <a href="{schedule.get_absolute_url()}"' in page
+    assert "What moved" in page
+    assert post(root_client, "schedule-ask", slug, blocks="many").status_code == 422
+
+
+def test_slips_are_seen_against_the_baseline(root_client: Client, schedule: Schedule) -> None:
+    post(root_client, "schedule-baseline", schedule.pk)
+    assert "baseline" in text(root_client, "schedule-list", schedule.plan.repository.slug)
+    later = schedule_request(plan=schedule.plan, actor=None, now=datetime(2026, 6, 8, 9, tzinfo=UTC))
+    page = text(root_client, "schedule-detail", later.pk)
+    assert "(baseline)" in page
+    assert "hours later" in page
+
+
+def test_clashes_are_named_on_the_page(root_client: Client, plan: Plan) -> None:
+    row = schedule_request(plan=plan, actor=None)
+    page = text(root_client, "schedule-detail", row.pk)
+    assert "these constraints clash" in page
+    assert "skills of the people" in page
+
+
+def test_a_page_asks_again_only_while_a_worker_improves(root_client: Client, staffed: Plan) -> None:
+    row = schedule_request(plan=staffed, actor=None, now=MONDAY)
+    address = row.get_absolute_url()
+    fragment = root_client.get(address, headers={"HX-Request": "true"}).content
+    assert b"A worker looks for a better one" in fragment
+    assert b"<html" not in fragment
+    assert schedule_execute(pk=row.pk, options=QUICK)
+    assert root_client.get(address, headers={"HX-Request": "true"})["HX-Refresh"] == "true"
+
+
+def test_the_plan_is_exported_in_every_format(root_client: Client, schedule: Schedule, ada: User) -> None:
+    slug = schedule.plan.repository.slug
+    unit_rename(unit=sweep(), title='=HYPERLINK("http://x")', actor=ada)
+    rows = list(csv.DictReader(io.StringIO(text(root_client, "plan-export", slug, "csv"))))
+    assert len(rows) == WorkUnit.objects.count()
+    assert '\'=HYPERLINK("http://x")' in {row["title"] for row in rows}
+    document = json.loads(text(root_client, "plan-export", slug, "json"))
+    assert len(document["units"]) == len(rows)
+    assert document["schedule"]["makespan_quarter_hours"] == schedule.makespan
+    assert text(root_client, "plan-export", slug, "ics").count("BEGIN:VEVENT") == len(rows)
+    assert text(root_client, "plan-export", slug, "md").count("\n|") == len(rows) + 2
+    assert root_client.get(reverse("plan-export", args=[slug, "exe"])).status_code == 404
+
+
+def test_a_unit_is_exported_as_an_issue(root_client: Client, plan: Plan) -> None:
+    body = text(root_client, "unit-issue", sweep().pk)
+    assert body.count("- [ ] `minitorch_gpu::ops::") == sweep().members.count()
+    assert "**Comes after**: `error-variant-" in body
+
+
+def test_no_page_of_the_plan_takes_more_queries_when_there_is_more(
+    root_client: Client,
+    schedule: Schedule,
+    django_assert_max_num_queries: Callable[[int], AbstractContextManager[object]],
+) -> None:
+    plan = schedule.plan
+    scan(plan.repository, results(60))
+    post(root_client, "plan-renew", plan.repository.slug)
+    newest = schedule_request(plan=plan, actor=None, now=MONDAY)
+    slug = plan.repository.slug
+    largest = WorkUnit.objects.order_by("-item_count").first()
+    assert largest is not None
+    for address in (
+        reverse("plan-board", args=[slug]),
+        reverse("plan-units", args=[slug]),
+        reverse("plan-missing", args=[slug]),
+        reverse("plan-people", args=[slug]),
+        reverse("plan-person", args=[slug, "ada"]),
+        reverse("plan-export", args=[slug, "csv"]),
+        reverse("schedule-list", args=[slug]),
+        newest.get_absolute_url(),
+        largest.get_absolute_url(),
+        reverse("unit-issue", args=[largest.pk]),
+    ):
+        with django_assert_max_num_queries(MAX_QUERIES):
+            assert root_client.get(address).status_code == 200, address
