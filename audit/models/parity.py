@@ -101,9 +101,10 @@ class ParityOperator(models.Model):
 class CapabilityReading(models.Model):
     """That the capabilities of a scan were derived, held to which PyTorch, or why they were not.
 
-    `backend_methods` are those of the backend trait, with their defaults and what overrides them;
-    `uncalled_kernels` the kernel functions that no product code calls. `asked_again_at` says since when the
-    capabilities wait to be derived anew, because somebody corrected a match.
+    `groups` counts the cells and gaps by device, dtype, direction and crate. `backend_methods` are those of
+    the backend trait, with their defaults and what overrides them; `uncalled_kernels` the kernel functions
+    that no product code calls. `asked_again_at` says since when the capabilities wait to be derived anew,
+    because somebody corrected a match.
     """
 
     scan_run = models.OneToOneField(ScanRun, on_delete=models.CASCADE, related_name="capability_reading")
@@ -111,6 +112,7 @@ class CapabilityReading(models.Model):
     cell_count = models.PositiveIntegerField(default=0)
     gap_count = models.PositiveIntegerField(default=0)
     failure_reason = models.TextField(blank=True)
+    groups = models.JSONField(default=list, blank=True)
     backend_methods = models.JSONField(default=list, blank=True)
     uncalled_kernels = models.JSONField(default=list, blank=True)
     asked_again_at = models.DateTimeField(null=True, blank=True)

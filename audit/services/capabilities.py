@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -85,6 +86,7 @@ def capabilities_store(*, scan_run: ScanRun, report: ScanReport, capabilities: C
             "cell_count": len(cells),
             "gap_count": sum(cell.is_gap for cell in cells),
             "failure_reason": capabilities.failure_reason,
+            "groups": _groups(report, cells),
             "backend_methods": [_method(row) for row in capabilities.backend],
             "uncalled_kernels": [_place(place) for place in capabilities.uncalled_kernels],
         },
@@ -160,6 +162,19 @@ def _rows(scan_run: ScanRun, report: ScanReport, cells: Sequence[Cell]) -> Itera
             cell.support.proof,
             cell.is_gap,
         )
+
+
+def _groups(report: ScanReport, cells: Sequence[Cell]) -> list[list[object]]:
+    """Count cells and gaps by device, dtype, direction and crate, so that no page counts them all."""
+    crates = {crate.path: crate.name for crate in report.crates}
+    found: Counter[tuple[str, str, str, str]] = Counter()
+    gaps: Counter[tuple[str, str, str, str]] = Counter()
+    for cell in cells:
+        case = cell.case
+        key = (case.device, case.dtype, case.direction.value, _crate(crates, cell_path(cell)))
+        found[key] += 1
+        gaps[key] += cell.is_gap
+    return [[*key, found[key], gaps[key]] for key in sorted(found)]
 
 
 def _crate(crates: Mapping[str, str], path: str) -> str:

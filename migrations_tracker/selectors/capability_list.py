@@ -209,13 +209,16 @@ class Overview:
 
     @classmethod
     def of(cls, scan_run_id: int) -> Overview:
-        rows = (
+        readings = CapabilityReading.objects.filter(scan_run_id=scan_run_id)
+        groups = readings.values_list("groups", flat=True).first()
+        # Scans that were stored before their cells were counted are counted now.
+        groups = groups or list(
             Capability.objects.filter(scan_run_id=scan_run_id)
             .order_by()
             .values_list("device", "dtype", "direction", "crate")
             .annotate(cells=Count("id"), gaps=Count("id", filter=Q(is_gap=True)))
         )
-        return cls(list(rows))
+        return cls([(str(a), str(b), str(c), str(d), int(e), int(f)) for a, b, c, d, e, f in groups])
 
     def columns(self, device: str) -> list[tuple[str, str]]:
         """Return the dtypes and directions of a device, forward before backward."""

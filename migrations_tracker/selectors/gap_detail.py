@@ -59,14 +59,8 @@ class GapPage:
 
 def gap_page(*, gap: CapabilityGap) -> GapPage:
     """Gather what the gap's page shows."""
-    branch = (
-        Branch.objects.filter(repository=gap.repository, name=gap.repository.default_branch)
-        .exclude(last_scan=None)
-        .select_related("last_scan__commit", "last_scan__repository")
-        .first()
-    )
-    cell = _cell(gap, branch) if branch else None
-    scan_run = branch.last_scan if branch else None
+    cell = _cell(gap)
+    scan_run = cell.scan_run if cell else None
     migration = SiteMigration.objects.filter(gap=gap).select_related("assignee").first()
     return GapPage(
         gap=gap,
@@ -74,7 +68,7 @@ def gap_page(*, gap: CapabilityGap) -> GapPage:
         scan_run=scan_run,
         rationale=cell_rationale(cell) if cell else _gap_rationale(gap),
         served=served_of(scan_run, cell) if cell and scan_run else (),
-        sites=_sites(branch, cell) if branch and cell else (),
+        sites=_sites(gap, cell) if cell else (),
         proofs=proofs_of(repository=gap.repository, symbols=cell.symbols) if cell else (),
         migration=migration,
         choices=_choices(migration, is_seen=gap.is_open),
@@ -89,14 +83,20 @@ def gap_page(*, gap: CapabilityGap) -> GapPage:
     )
 
 
-def _cell(gap: CapabilityGap, branch: Branch) -> Capability | None:
-    return Capability.objects.filter(
-        scan_run_id=branch.last_scan_id,
-        operator=gap.operator,
-        dtype=gap.dtype,
-        device=gap.device,
-        direction=gap.direction,
-    ).first()
+def _cell(gap: CapabilityGap) -> Capability | None:
+    """Return the case as the last scan of the default branch saw it."""
+    branch = Branch.objects.filter(repository=gap.repository, name=gap.repository.default_branch)
+    return (
+        Capability.objects.filter(
+            scan_run__in=branch.values("last_scan"),
+            operator=gap.operator,
+            dtype=gap.dtype,
+            device=gap.device,
+            direction=gap.direction,
+        )
+        .select_related("scan_run__commit", "scan_run__repository")
+        .first()
+    )
 
 
 def _gap_rationale(gap: CapabilityGap) -> Rationale:
@@ -109,9 +109,14 @@ def _gap_rationale(gap: CapabilityGap) -> Rationale:
     )
 
 
-def _sites(branch: Branch, cell: Capability) -> list[SiteState]:
+def _sites(gap: CapabilityGap, cell: Capability) -> list[SiteState]:
     return list(
-        SiteState.objects.filter(branch=branch, is_open=True, symbol__in=cell.symbols)
+        SiteState.objects.filter(
+            branch__repository=gap.repository,
+            branch__name=gap.repository.default_branch,
+            is_open=True,
+            symbol__in=cell.symbols,
+        )
         .select_related("site")
         .order_by("path", "start_line", "id")[:SITES_SHOWN]
     )

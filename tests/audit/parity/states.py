@@ -60,6 +60,30 @@ pub fn digamma<T>(input: &Tensor<T>) -> R<Tensor<T>> {
     }
     host_digamma(input)
 }
+
+pub fn ravel<T>(input: &Tensor<T>) -> R<Tensor<T>> {
+    input.view(&[input.numel()])
+}
+
+pub fn eye<T>(n: usize) -> R<Tensor<T>> {
+    Tensor::from_vec(identity(n), &[n, n])
+}
+
+pub fn erf<T>(input: &Tensor<T>) -> R<Tensor<T>> {
+    if input.is_cuda() {
+        check_gpu_fallback_opt_in("erf")?;
+    }
+    let data = input.data_vec()?;
+    Tensor::from_vec(data.iter().map(|x| x.erf()).collect(), input.shape())
+}
+
+fn check_gpu_fallback_opt_in(op: &'static str) -> R<()> {
+    if std::env::var("FERROTORCH_ENABLE_GPU_FALLBACK").is_err() {
+        return Err(FerrotorchError::NotImplementedOnCuda { op });
+    }
+    tracing::warn!(kernel = op, "on the host: unset FERROTORCH_ENABLE_GPU_FALLBACK to make this an error");
+    Ok(())
+}
 """
 
 GPU = b"""

@@ -44,6 +44,10 @@ def cuda(operator: str, dtype: str) -> Case:
         ("lgamma", "float64", State.FALLBACK, "ferrotorch-core/src/ops.rs", 15),
         ("digamma", "float64", State.STRUCTURED_ERROR, "ferrotorch-core/src/ops.rs", 20),
         ("tanh", "float64", State.UNCALLED_KERNEL, "ferrotorch-gpu/src/lib.rs", 27),
+        ("abs", "float32", State.BROKEN_KERNEL, "ferrotorch-gpu/src/lib.rs", 6),
+        ("ravel", "float32", State.COMPOSITE, "ferrotorch-core/src/ops.rs", 27),
+        ("eye", "float32", State.HOST_ONLY, "ferrotorch-core/src/ops.rs", 31),
+        ("erf", "float64", State.OPT_IN_FALLBACK, "ferrotorch-core/src/ops.rs", 35),
     ],
 )
 def test_a_case_has_its_state_and_the_line_that_proves_it(
@@ -53,6 +57,10 @@ def test_a_case_has_its_state_and_the_line_that_proves_it(
     assert cell.state is state
     assert cell.proof is not None
     assert (cell.proof.place.path, cell.proof.place.line) == (path, line)
+
+
+def test_every_state_that_code_can_have_occurs_in_the_workspace(cells: dict[Case, Cell]) -> None:
+    assert {cell.state for cell in cells.values()} == set(State) - {State.ABSENT}
 
 
 def test_a_default_in_force_says_so_and_a_call_from_above_names_its_line(cells: dict[Case, Cell]) -> None:
