@@ -66,6 +66,43 @@ class HostReadback(Rule):
             path="ferrotorch-core/src/lib.rs",
         ),
         Example(
+            "outcome of an operator, read under a name that is bound again, beside a parameter of the model",
+            """
+            pub struct Patches {
+                conv: Conv,
+                token: Tensor<f32>,
+                norm: Conv,
+            }
+
+            pub struct Conv {
+                weight: Tensor<f32>,
+            }
+
+            impl Conv {
+                pub fn forward(&self, x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                    let backend = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?;
+                    wrap(backend.conv2d_f32(x.gpu_handle()?, self.weight.gpu_handle()?)?)
+                }
+            }
+
+            impl Patches {
+                pub fn forward(&self, image: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                    let device = image.device();
+                    let x = self.conv.forward(image)?;
+                    let token = self.token.data_vec()?;  //~ FT008
+                    let patches = x.data_vec()?;
+                    let joined = token.iter().chain(&patches).copied().collect();
+                    let x = Tensor::from_storage(TensorStorage::cpu(joined), vec![9, 4], false)?.to(device)?;
+                    let values = x.data_vec()?;  //~ FT008
+                    let shifted = values.iter().map(|one| one + 1.0).collect();
+                    let x = Tensor::from_storage(TensorStorage::cpu(shifted), vec![9, 4], false)?.to(device)?;
+                    self.norm.forward(&x)
+                }
+            }
+            """,
+            path="ferrotorch-nn/src/lib.rs",
+        ),
+        Example(
             "second pass of a reduction on the host",
             """
             pub fn gpu_reduce_sum(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {

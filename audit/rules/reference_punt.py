@@ -163,6 +163,21 @@ class ReferencePunt(Rule):
             path="ferrotorch-nn/src/lib.rs",
         ),
         Example(
+            "parts of a tensor that are loaded from files",
+            """
+            pub fn joined(folder: &Path, parts: usize) -> FerrotorchResult<Tensor<f32>> {
+                let mut values = Vec::new();
+                for part in 0..parts {
+                    let tensor = load(&folder.join(part.to_string()))?;
+                    values.extend(tensor.data_vec()?);
+                }
+                let tensor = Tensor::from_storage(TensorStorage::cpu(values), vec![parts], false)?;
+                Ok(tensor)
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
             "data that never was on a device",
             """
             pub fn noise(shape: &[usize]) -> FerrotorchResult<Tensor<f32>> {

@@ -149,7 +149,7 @@ class DeviceWork:
             return carried
         name = "" if root[1] == "self" else root[1]
         names = self._summaries.profile.launch.compile_calls
-        value = self._summaries.flow(function).source_of(root[1], read.call.region)
+        value = self._summaries.flow(function).source_of(root[1], read.call.region, read.call.start)
         around = frozenset(function.ancestors(read.call.region))
         for call in self.launches(function):
             text = function.text(call.start, call.end)

@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
-from audit.scanner.extract.facts import CallKind, ExitKind, Region, RegionKind
+from audit.scanner.extract.facts import CallKind, ExitKind, Let, Region, RegionKind
 from audit.scanner.extract.items import split_list
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import Profile, any_pattern
@@ -225,10 +225,13 @@ class Flow:
         """Return the text of the value that a local is bound to, empty when it is not told."""
         return self._values.get(name, "")
 
-    def source_of(self, name: str, region: int) -> str:
-        """Return what a name is bound to where control is in a region: by a let, an arm or an if-let."""
-        if name in self._values or not name.isidentifier():
-            return self.value_of(name)
+    def source_of(self, name: str, region: int, offset: int) -> str:
+        """Return what a name is bound to at an offset in a region: by a let, an arm or an if-let."""
+        if not name.isidentifier():
+            return ""
+        let = self.let_in_scope(name, offset, region)
+        if let is not None:
+            return self.function.text(let.value_start, let.value_end)
         word = re.compile(rf"\b{name}\b")
         for index in self.function.ancestors(region):
             inside = self._regions[index]
@@ -242,13 +245,21 @@ class Flow:
 
     def value_before(self, name: str, offset: int) -> str:
         """Return the text of the value that a local is bound to where an offset stands."""
+        let = self._let_before(name, offset)
+        return self.function.text(let.value_start, let.value_end) if let is not None else ""
+
+    def let_in_scope(self, name: str, offset: int, region: int) -> Let | None:
+        """Return the let that binds a local at an offset in a region."""
+        return self._let_before(name, offset, frozenset(self.function.ancestors(region)))
+
+    def _let_before(self, name: str, offset: int, around: frozenset[int] | None = None) -> Let | None:
         text = self.function.text
-        found = ""
+        found = None
         for let in self.function.facts.lets:
-            if let.value_start and let.end <= offset:
+            if let.value_start and let.end <= offset and (around is None or let.region in around):
                 pattern = text(let.pattern_start, let.pattern_end).removeprefix("mut ").strip()
                 if pattern == name:
-                    found = text(let.value_start, let.value_end)
+                    found = let
         return found
 
     @cached_property

@@ -214,7 +214,7 @@ class CallGraph:
             if not operands or not type_ or receiver == "self" or self.operands.names_device_type(type_):
                 operands.append(receiver)
         return any(
-            self.operands.may_be_on_device(function, flow, operand)
+            self.operands.may_be_on_device(function, flow, operand, call)
             for operand in operands
             if not operand.startswith(("|", '"', "move "))
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from audit.scanner.extract.facts import Call
 from audit.scanner.link.flow import Flow
 from audit.scanner.link.unit import Fn, base_type
 from audit.scanner.link.workspace import Workspace
@@ -39,15 +40,21 @@ class Operands:
             tuple(rf"\b{re.escape(name)}\s*(?:::<[^>]*>)?\s*\(" for name in sorted(profile.uploads))
         )
 
-    def may_be_on_device(self, function: Fn, flow: Flow, expression: str, depth: int = _DEPTH) -> bool:
-        """Say whether an expression may be device data; what can't be told may."""
+    def may_be_on_device(self, function: Fn, flow: Flow, expression: str, call: Call) -> bool:
+        """Say whether an expression that a call is given may be device data; what can't be told may."""
+        return self._may_be(function, flow, expression, (call.start, call.region), _DEPTH)
+
+    def _may_be(self, function: Fn, flow: Flow, expression: str, place: tuple[int, int], depth: int) -> bool:
+        """Say it of an expression at an offset in a region."""
         text = expression.strip().lstrip("&*(").removeprefix("mut ").strip()
         if not text or depth == 0:
             return depth == 0
         if self._status.search(text):
             return False
-        if self._downloaded.search(text):
-            return False
+        downloaded = max((found.end() for found in self._downloaded.finditer(text)), default=0)
+        if downloaded:
+            # The last transfer tells, also behind a constructor that is named for the host.
+            return self._uploaded.search(text, downloaded) is not None
         root = _ROOT.match(text)
         if root is None:
             return not text[:1].isdigit() and text[:1] not in "\"'[|"
@@ -60,14 +67,15 @@ class Operands:
             return True
         if path in ("true", "false"):
             return False
+        let = flow.let_in_scope(path, *place)
+        if let is not None:
+            value = function.text(let.value_start, let.value_end)
+            return value == text or self._may_be(function, flow, value, (let.start, let.region), depth - 1)
         type_ = next((one.type for one in function.facts.parameters if one.name == path), None)
-        if type_ is not None:
-            is_whole = path == text
-            return self.type_may_be_on_device(type_) and not (
-                is_whole and self._is_host_generic(function, type_)
-            )
-        value = flow.value_of(path)
-        return self.may_be_on_device(function, flow, value, depth - 1) if value and value != text else True
+        is_whole = path == text
+        return type_ is None or (
+            self.type_may_be_on_device(type_) and not (is_whole and self._is_host_generic(function, type_))
+        )
 
     def _call_may_yield_device_data(self, text: str, path: str) -> bool:
         if self._uploaded.search(text):

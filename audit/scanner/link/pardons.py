@@ -17,6 +17,8 @@ from audit.scanner.profile import any_pattern
 _READING = re.compile(r"^(?:read|download|readback|fetch)(?:_|$)|_(?:to_host|to_cpu)$")
 _CONVERTS = re.compile(r"(?:^|_)(?:to|as|into|from)_")
 _FIRST_ELEMENT = re.compile(r"\s*\??\s*\[\s*0\s*\]")
+# Given the path of a file and no tensor, a function works on what it loads.
+_PATHS = frozenset({"Path", "PathBuf"})
 _ITERATES = frozenset({"iter", "into_iter"})
 
 
@@ -101,11 +103,10 @@ class Pardons:
 
     def is_setup(self, function: Fn) -> bool:
         """Say whether a function builds its own type, or loads weights, once."""
-        if any(
-            word in self._loaders
-            for parameter in function.facts.parameters
-            for word in re.findall(r"\w+", parameter.type)
-        ):
+        given = {word for one in function.facts.parameters for word in re.findall(r"\w+", one.type)}
+        if not self._loaders.isdisjoint(given):
+            return True
+        if not _PATHS.isdisjoint(given) and not self._graph.operands.holds_tensor(function):
             return True
         own = r"\bSelf\b" + (rf"|\b{re.escape(function.self_type)}\b" if function.self_type else "")
         return bool(self._setup_name.search(function.name) and re.search(own, function.facts.return_type))

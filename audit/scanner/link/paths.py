@@ -141,7 +141,9 @@ class HostPaths:
         """Split reads where data went to the device and came back in between, and reads of a length alone."""
         found = [[reads[0]]]
         for read in reads[1:]:
-            if self._is_another_trip(function, found[-1][-1], read):
+            trip = found[-1]
+            is_back = self._uploaded(function, read) > trip[0].call.end
+            if is_back or self._is_another_trip(function, trip[-1], read):
                 found.append([read])
             else:
                 found[-1].append(read)
@@ -154,27 +156,24 @@ class HostPaths:
         if uses[0] is uses[1] is Use.REWRAPPED or (uses[0] is Use.MEASURED) != (uses[1] is Use.MEASURED):
             return True
         launch = self._work.launch_of(function, read)
-        if launch is not None and before.call.end < launch.start < read.call.start:
-            return True
-        bound = self._bound_at(function, read)
-        names = self._summaries.profile.uploads
-        return any(
-            before.call.end < call.start < bound and call.name in names for call in function.facts.calls
-        )
+        return launch is not None and before.call.end < launch.start < read.call.start
 
-    def _bound_at(self, function: Fn, read: Read) -> int:
-        """Return where the local that is read gets its value, or 0."""
+    def _uploaded(self, function: Fn, read: Read) -> int:
+        """Return where the local that is read was uploaded last, before it got its value, or 0."""
         name = re.match(r"[&*\s]*(\w+)$", read.operand.strip())
-        if name is None:
-            return 0
-        return max(
+        bound = max(
             (
-                let.value_start
+                let.value_end
                 for let in function.facts.lets
-                if let.start < read.call.start
+                if name is not None
+                and let.end < read.call.start
                 and function.text(let.pattern_start, let.pattern_end).removeprefix("mut ").strip() == name[1]
             ),
             default=0,
+        )
+        names = self._summaries.profile.uploads
+        return max(
+            (call.end for call in function.facts.calls if call.name in names and call.end <= bound), default=0
         )
 
     def _branch(self, function: Fn, region: int) -> int:
@@ -191,7 +190,7 @@ class HostPaths:
         common = {
             "function": function,
             "reads": tuple(reads),
-            "launch": self._work.launch_of(function, reads[0]),
+            "launch": self._launch_before(function, reads),
             "upload": upload,
             "use": self._uses.of(function, reads, is_uploaded=upload is not None),
             "launches_beside": self._work.launches_beside(function, first),
@@ -215,6 +214,17 @@ class HostPaths:
                 start = test.group
                 end = function.facts.regions[test.region].condition_end
             yield HostPath(trigger=trigger, test=test, start=start, end=end, **common)  # type: ignore[arg-type]
+
+    def _launch_before(self, function: Fn, reads: list[Read]) -> Call | None:
+        """Return the device work before reads of one round trip, or before the upload of what they read."""
+        launches = (self._work.launch_of(function, read) for read in reads)
+        found = next((launch for launch in launches if launch is not None), None)
+        uploaded = max(self._uploaded(function, read) for read in reads)
+        if found is not None or not uploaded:
+            return found
+        around = frozenset(function.ancestors(reads[0].call.region))
+        before = (one for one in self._work.launches(function) if one.region in around and one.end < uploaded)
+        return next(before, None)
 
     def _goes_on(self, function: Fn, read: Call) -> bool:
         """Say whether operators that run where their operands are follow a read: then it is no host body."""

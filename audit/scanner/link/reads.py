@@ -219,7 +219,7 @@ class Reads:
         ):
             arguments = self._graph.resolver.arguments(function, call)
             operand = arguments[0] if arguments else operand
-        if not self._graph.operands.may_be_on_device(function, self._graph.flow(function), operand):
+        if not self._graph.operands.may_be_on_device(function, self._graph.flow(function), operand, call):
             return None
         pardon = self._pardons.pardon(function, call)
         if pardon in _OPERANDS_PARDONS and (
@@ -255,7 +255,7 @@ class Reads:
 
     def _comes_from_gpu_code(self, function: Fn, read: Call, operand: str) -> bool:
         """Say whether an operand is what GPU code yielded: that operands are refused says nothing of it."""
-        value = self._graph.flow(function).source_of(_root(operand), read.region)
+        value = self._graph.flow(function).source_of(_root(operand), read.region, read.start)
         if not value:
             return False
         called = [call for call in function.facts.calls if function.text(call.start, call.end) in value]

@@ -94,7 +94,7 @@ class Rejections:
         ):
             return False
         operand = function.text(call.start, call.name_start).rstrip(". \n")
-        if not self._graph.operands.may_be_on_device(function, self._graph.flow(function), operand):
+        if not self._graph.operands.may_be_on_device(function, self._graph.flow(function), operand, call):
             return False
         return self._graph.place_at(function, call) is not Place.HOST
 

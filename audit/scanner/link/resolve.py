@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 
 from audit.scanner.extract.facts import Call, CallKind, Let
 from audit.scanner.extract.items import split_list
+from audit.scanner.link.elements import element_type, opened_options, walked_lists
 from audit.scanner.link.passed import Key, Path, passed_paths
 from audit.scanner.link.standard import STANDARD_METHODS
 from audit.scanner.link.unit import Fn, Unit, base_type
@@ -263,17 +264,28 @@ class Resolver:
         receiver = receiver.strip().lstrip("&*").removeprefix("mut ").strip("() ")
         if receiver == "self":
             return function.self_type
+        if receiver.endswith("]"):
+            return _unwrapped(element_type(self._declared(function, receiver.partition("[")[0])))
         field = _FIELD.match(receiver) if "." in receiver else None
         if field is not None:
-            owner = function.self_type if field[1] == "self" else self.types(function).get(field[1], "")
-            declared = self._workspace.struct_fields.get(owner, {}).get(field[2], "")
-            return _unwrapped(declared)
+            return _unwrapped(self._field_type(function, field[1], field[2]))
         if receiver.isidentifier():
             return self.types(function).get(receiver, "")
         return ""
 
+    def _field_type(self, function: Fn, owner: str, name: str) -> str:
+        type_ = function.self_type if owner == "self" else self.types(function).get(owner, "")
+        return self._workspace.struct_fields.get(type_, {}).get(name, "")
+
+    def _declared(self, function: Fn, place: str) -> str:
+        """Return the type of a field or parameter as it is written."""
+        field = _FIELD.match(place)
+        if field is not None:
+            return self._field_type(function, field[1], field[2])
+        return next((one.type for one in function.facts.parameters if one.name == place), "")
+
     def types(self, function: Fn) -> dict[str, str]:
-        """Return the bare types of a function's parameters and of locals that say theirs."""
+        """Return the bare types of a function's parameters and of locals whose types can be told."""
         found = self._types.get(function.index)
         if found is None:
             found = {
@@ -292,6 +304,10 @@ class Resolver:
                 if name and type_ and name not in found:
                     found[name] = type_
             self._types[function.index] = found
+            for name, place in walked_lists(function):
+                found.setdefault(name, _unwrapped(element_type(self._declared(function, place))))
+            for name, place in opened_options(function):
+                found.setdefault(name, self.type_of(function, place))
         return found
 
     def _let_type(self, function: Fn, let: Let) -> tuple[str, str]:

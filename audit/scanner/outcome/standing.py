@@ -219,7 +219,7 @@ class Standing:
             if (
                 is_certain
                 and call.is_tried
-                and operands.may_be_on_device(function, flow, operand)
+                and operands.may_be_on_device(function, flow, operand, call)
                 and self._summaries.place_at(function, call) is not Place.HOST
             ):
                 return call

@@ -125,6 +125,43 @@ def test_calls_resolve_by_import_type_and_path() -> None:
     ]
 
 
+def test_loops_and_patterns_bind_the_elements_of_lists_and_the_content_of_options() -> None:
+    workspace = linked(
+        {
+            "Cargo.toml": _package("a"),
+            "src/lib.rs": """
+                pub struct Fast;
+                impl Fast { pub fn run(&self) {} }
+                pub struct Slow;
+                impl Slow { pub fn run(&self) {} }
+                pub struct Stage { pub steps: Vec<Slow> }
+                pub struct Net { stages: Vec<Stage>, head: Option<Box<Fast>>, tails: [Fast; 2] }
+                impl Net {
+                    fn caller(&self, more: &[Fast]) {
+                        for stage in &self.stages {
+                            for (number, step) in stage.steps.iter().enumerate() { step.run(); }
+                        }
+                        if let Some(ref head) = self.head { head.run(); }
+                        let Some(neck) = self.head.as_ref() else { return };
+                        neck.run();
+                        self.tails[0].run();
+                        for one in more.iter().rev() { one.run(); }
+                    }
+                }
+                """,
+        }
+    )
+    resolver = Resolver(workspace)
+    caller = function_named(workspace, "caller")
+    found = [
+        [one.symbol for one in resolver.resolve(caller, call)]
+        for call in caller.facts.calls
+        if call.name == "run"
+    ]
+    fast, slow = ["a::Fast::run"], ["a::Slow::run"]
+    assert found == [slow, fast, fast, fast, fast]
+
+
 def test_a_cfg_twin_that_needs_a_feature_off_is_not_called() -> None:
     workspace = linked(
         {
