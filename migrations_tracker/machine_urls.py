@@ -15,6 +15,7 @@ urlpatterns = [
     path("runners/<slug:name>/act/", runners.runner_act, name="runner-act"),
     path("verifications/", verifications.verification_index, name="verification-list"),
     path("verifications/ask/", verifications.verification_ask, name="verification-ask"),
+    path("verifications/nightly/", verifications.nightly, name="verification-nightly"),
     path("verifications/<int:pk>/", verifications.verification_detail, name="verification-detail"),
     path("verification-reports/", mechanical.report_index, name="verification-report-list"),
     path("verification-reports/ask/", mechanical.report_ask, name="verification-report-ask"),

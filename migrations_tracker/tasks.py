@@ -10,6 +10,7 @@ from migrations_tracker.services import (
     deliveries,
     matches,
     migration_reports,
+    nightly_verifications,
     notices,
     scans,
     schedules,
@@ -103,6 +104,12 @@ def verification_expire(pk: int) -> None:
     """End proof whose code a scan saw changed."""
     scan_run = ScanRun.objects.select_related("repository", "commit").get(pk=pk)
     expiry.verifications_expire(scan_run=scan_run)
+
+
+@shared_task(name="migrations_tracker.tasks.verification_nightly")
+def verification_nightly() -> None:
+    """Ask for the device tests that are due today."""
+    nightly_verifications.nightlies_ask()
 
 
 @shared_task(name=verified.DISPATCH_TASK)

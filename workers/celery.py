@@ -65,6 +65,10 @@ app.conf.update(
             "task": "migrations_tracker.tasks.notices_collect",
             "schedule": 30.0,
         },
+        "verify by night": {
+            "task": "migrations_tracker.tasks.verification_nightly",
+            "schedule": 600.0,
+        },
         "hear runners and give them jobs": {
             "task": "migrations_tracker.tasks.verification_runners_serve",
             "schedule": 10.0,

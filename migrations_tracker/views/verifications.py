@@ -7,8 +7,9 @@ from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import HttpResponseClientRefresh
 
@@ -17,9 +18,17 @@ from audit.models import FallbackSite, Repository
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.selectors.branches import branch_choose
 from migrations_tracker.selectors.verification_detail import verification_page
+from migrations_tracker.services.nightly_verifications import nightly_set
 from migrations_tracker.services.verifications import verification_ask as ask
 from workers.errors import MachineryError
-from workers.models import RequestTarget, Verification, VerificationJob, VerificationRequest
+from workers.models import (
+    NightlyVerification,
+    RequestTarget,
+    Verification,
+    VerificationJob,
+    VerificationRequest,
+)
+from workers.selectors.runners import gpu_minutes_budget, gpu_minutes_used
 from workers.selectors.verifications import filters_read, verification_list, verified_crates
 from workers.services.jobs import job_approve, job_cancel
 from workers.verdict_texts import VERDICT_TEXTS
@@ -78,6 +87,36 @@ def verification_ask(request: SignedInRequest) -> HttpResponse:
         is_ours = url_has_allowed_host_and_scheme(back, allowed_hosts=None)
         return redirect(back if is_ours and back.startswith("/") else repository.get_absolute_url())
     return redirect(wish)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def nightly(request: SignedInRequest) -> HttpResponse:
+    """Show and set whether a repository's device tests run each day, and the budget of GPU minutes."""
+    slug = request.POST.get("repository", "") or request.GET.get("repository", "")
+    repository = get_object_or_404(Repository, slug=slug)
+    if request.method == "POST":
+        if not request.user.has_perm("audit.change_repository"):
+            raise PermissionDenied("Only who may change repositories sets their schedule.")
+        hour = request.POST.get("hour", "")
+        try:
+            nightly_set(
+                repository=repository,
+                is_on=request.POST.get("is_on") == "on",
+                hour=int(hour) if hour.isdecimal() and len(hour) < 3 else -1,
+            )
+        except MachineryError as error:
+            messages.error(request, str(error))
+        else:
+            messages.success(request, "The schedule is kept.")
+        return redirect(f"{reverse('verification-nightly')}?repository={repository.slug}")
+    context = {
+        "repository": repository,
+        "nightly": NightlyVerification.objects.filter(repository=repository).first(),
+        "gpu_minutes": gpu_minutes_used(),
+        "gpu_budget": gpu_minutes_budget(),
+    }
+    return render(request, "verification_nightly.html", context)
 
 
 @login_required
