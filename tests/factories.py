@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.db import transaction
 
 from audit.models import Branch, Commit, OperationMatch, Repository, RepositoryKind, RowState, ScanRun
 from audit.parity.capability import Case, Cell, Effect, Implementation, Layer, Place, State
@@ -178,6 +179,7 @@ def store_capabilities(
     """Store cells as those of a scan of the default branch, with all that follows."""
     capabilities = Capabilities("2.11.0", tuple(cells), failure_reason=failure_reason)
     report = report or make_report()
-    capabilities_store(scan_run=scan_run, report=report, capabilities=capabilities)
-    changes = capability_gaps_follow(scan_run=scan_run, report=report, capabilities=capabilities)
-    gaps_follow_up(scan_run=scan_run, changes=changes)
+    with transaction.atomic():
+        capabilities_store(scan_run=scan_run, report=report, capabilities=capabilities)
+        changes = capability_gaps_follow(scan_run=scan_run, report=report, capabilities=capabilities)
+        gaps_follow_up(scan_run=scan_run, changes=changes)
