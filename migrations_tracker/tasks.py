@@ -12,6 +12,7 @@ from migrations_tracker.services import (
     migration_reports,
     nightly_verifications,
     notices,
+    plan_proposals,
     scans,
     schedules,
 )
@@ -39,7 +40,8 @@ def scan_follow(repository_id: int) -> None:
 @shared_task(name=scans.SCAN_RUN_TASK)
 def scan_run_execute(pk: int) -> None:
     """Run a scan and store what it found."""
-    scan_runs.scan_run_execute(pk=pk, after_ingest=scan_run_follow_up)
+    if scan_runs.scan_run_execute(pk=pk, after_ingest=scan_run_follow_up):
+        plan_proposals.plan_follow(scan_run_id=pk)
 
 
 @shared_task(name="migrations_tracker.tasks.claims_read")

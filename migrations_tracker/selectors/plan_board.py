@@ -12,9 +12,11 @@ from audit.models import CapabilityGap, Repository, SiteState
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import Plan, PlanEvent, Precedence, PrecedenceState, UnitMember, WorkUnit
 from migrations_tracker.models.plan import PHASE_LABELS, UNIT_STATUS_LABELS
+from migrations_tracker.scheduling.estimating import Correction, learn
 from migrations_tracker.scheduling.graph import find_cycles
 from migrations_tracker.scheduling.units import Phase, UnitStatus
 from migrations_tracker.selectors.keyset import KeysetPage, keyset_page
+from migrations_tracker.selectors.plan_facts import finished_units
 
 SHOWN = 12
 PAGE_SIZE = 50
@@ -127,6 +129,12 @@ def unit_list(*, plan: Plan, filters: UnitFilters, cursor: str = "") -> UnitList
         waits=Count("edges_in", filter=~Q(edges_in__state=PrecedenceState.CUT), distinct=True)
     )
     return UnitList(keyset_page(rows, columns=COLUMNS, cursor=cursor, size=PAGE_SIZE), units.count())
+
+
+def learned(*, plan: Plan) -> list[Correction]:
+    """Return what finished units say about the base rates, with the points behind it."""
+    done = WorkUnit.objects.filter(plan=plan, status=UnitStatus.FINISHED.value)
+    return list(learn(finished_units(done)).values())
 
 
 def missing_sites(*, repository: Repository) -> QuerySet[SiteState]:

@@ -157,12 +157,13 @@ def standing_of(*, plan: Plan) -> Standing:
         units=[unit_of_row(row, items.get(row.pk, ())) for row in rows],
         added=[(before, after) for before, after, state in said if state == PrecedenceState.ADDED],
         cut=[(before, after) for before, after, state in said if state == PrecedenceState.CUT],
-        corrections=learn(_finished(rows)),
+        corrections=learn(finished_units(rows)),
         rates=WeightRates(**plan.weight_rates),
     )
 
 
-def _finished(rows: Iterable[WorkUnit]) -> Iterable[FinishedUnit]:
+def finished_units(rows: Iterable[WorkUnit]) -> Iterable[FinishedUnit]:
+    """Yield the units that are finished, with what was estimated and what it took."""
     for row in rows:
         if row.status == UnitStatus.FINISHED.value and row.actual_hours:
             hours = Hours(row.hours_low, row.hours_likely, row.hours_high)

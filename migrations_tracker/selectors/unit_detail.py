@@ -27,9 +27,17 @@ from migrations_tracker.scheduling.estimating import Estimate, EstimatePart
 from migrations_tracker.scheduling.gathering import Facts, SiteFact, gap_item_id, items_of, rule_names
 from migrations_tracker.scheduling.items import OpenItem
 from migrations_tracker.scheduling.naming import PolicyNames
-from migrations_tracker.scheduling.rationale import ParityFact, PreFlight, Rationale, pre_flight, rationale
+from migrations_tracker.scheduling.rationale import (
+    ParityFact,
+    PreFlight,
+    Rationale,
+    pre_flight,
+    rationale,
+    unseen_kernels,
+)
 from migrations_tracker.scheduling.stored import from_plain
 from migrations_tracker.selectors.plan_facts import case_of_rows, unit_of_row
+from workers.models import VerifiedFunction
 
 EVENTS_SHOWN = 30
 PARITY_SHOWN = 30
@@ -73,6 +81,7 @@ class UnitPage:
     people: Sequence[Person]
     others: Sequence[WorkUnit]
     events: Sequence[PlanEvent]
+    unseen_kernels: Sequence[str]
 
     @property
     def open_count(self) -> int:
@@ -89,18 +98,32 @@ def unit_page(*, unit: WorkUnit) -> UnitPage:
         .order_by("-schedule_id")
         .first()
     )
+    reasons = unit_reasons(unit=unit, members=members)
     others = WorkUnit.objects.filter(plan=unit.plan_id).exclude(pk=unit.pk).exclude(status="finished")
     return UnitPage(
         unit=unit,
         members=members,
-        reasons=unit_reasons(unit=unit, members=members),
+        reasons=reasons,
         waits_for=list(unit.edges_in.select_related("before").order_by("before__phase", "before__key")),
         waited_for=list(unit.edges_out.select_related("after").order_by("after__phase", "after__key")),
         placement=newest_placement,
         people=list(Person.objects.filter(plan=unit.plan_id, is_active=True)),
         others=list(others.only("pk", "title", "phase", "key")[:UNITS_OFFERED]),
         events=list(PlanEvent.objects.filter(unit=unit).select_related("actor")[:EVENTS_SHOWN]),
+        unseen_kernels=_unseen(unit, reasons),
     )
+
+
+def _unseen(unit: WorkUnit, reasons: UnitReasons) -> Sequence[str]:
+    """Return the kernels that a confirmed plan promised and no verification of its code saw."""
+    if unit.confirmed_at is None or not reasons.pre_flight.kernels:
+        return ()
+    symbols = sorted({item.symbol for item in reasons.items.values()})
+    proofs = VerifiedFunction.objects.filter(
+        symbol__in=symbols, expired_at=None, verification__repository=unit.plan.repository_id
+    )
+    seen = {name for names in proofs.values_list("verification__kernels", flat=True) for name in names}
+    return unseen_kernels(reasons.pre_flight, seen)
 
 
 def unit_members(*, unit: WorkUnit) -> list[Member]:

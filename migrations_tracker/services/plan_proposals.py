@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from audit.models import Repository
+from audit.models import Repository, ScanRun
 from audit.services.repository_lock import repository_lock
 from migrations_tracker.errors import PlanError
 from migrations_tracker.models import Plan, PlanEvent, Precedence, PrecedenceState, UnitMember, WorkUnit
@@ -74,6 +74,19 @@ def plan_propose(*, repository: Repository, actor: User | None) -> Proposed:
         plan.scan_run, plan.proposed_at = found.scan_run, timezone.now()
         plan.save(update_fields=["scan_run", "proposed_at", "changed_at"])
     return Proposed(plan, proposal.changes, len(proposal.graph.cycles))
+
+
+def plan_follow(*, scan_run_id: int) -> Proposed | None:
+    """Hold a plan to a scan that was stored, if there is a plan and the scan speaks for the default branch.
+
+    A scan without a plan, or of another branch, changes nothing.
+    """
+    scan_run = ScanRun.objects.select_related("repository", "branch").get(pk=scan_run_id)
+    repository, branch = scan_run.repository, scan_run.branch
+    is_for_plan = branch is not None and branch.name == repository.default_branch
+    if not is_for_plan or not Plan.objects.filter(repository=repository).exists():
+        return None
+    return plan_propose(repository=repository, actor=None)
 
 
 def _columns(unit: Unit) -> dict[str, object]:

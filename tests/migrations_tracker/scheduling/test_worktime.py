@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from migrations_tracker.scheduling.problem import Absence, WorkCalendar, WorkingHours
@@ -43,6 +43,7 @@ def is_working(calendar: WorkCalendar, begin: datetime) -> bool:
     )
 
 
+@settings(deadline=None)
 @given(any_calendar(), st.sampled_from(ORIGINS))
 def test_windows_hold_the_quarters_that_lie_inside_the_hours_and_no_others(
     calendar: WorkCalendar, origin: datetime
@@ -52,6 +53,7 @@ def test_windows_hold_the_quarters_that_lie_inside_the_hours_and_no_others(
     assert found == expected
 
 
+@settings(deadline=None)
 @given(any_calendar(), st.sampled_from(ORIGINS))
 def test_positions_count_the_working_ticks_before(calendar: WorkCalendar, origin: datetime) -> None:
     windows = working_windows(calendar, origin, WEEK)

@@ -12,7 +12,7 @@ from migrations_tracker.errors import PlanError
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import Plan, PlanEvent, Precedence, UnitMember, WorkUnit
 from migrations_tracker.selectors.plan_facts import plan_facts, standing_of
-from migrations_tracker.services.plan_proposals import plan_propose
+from migrations_tracker.services.plan_proposals import plan_follow, plan_propose
 from migrations_tracker.services.precedences import precedence_add, precedence_cut, precedence_restore
 from migrations_tracker.services.site_migrations import site_migration_transition
 from migrations_tracker.services.work_units import unit_rename
@@ -143,6 +143,16 @@ def test_a_repository_without_a_scan_has_nothing_to_plan() -> None:
     with pytest.raises(PlanError, match="scan it first"):
         plan_propose(repository=repository, actor=None)
     assert plan_facts(repository=repository).scan_run is None
+
+
+def test_a_stored_scan_of_the_default_branch_moves_the_plan_and_no_other_does(plan: Plan) -> None:
+    other = make_repository("other")
+    foreign = scan(other, results(1))
+    assert plan_follow(scan_run_id=foreign.pk) is None
+    newest = scan(plan.repository, results(13))
+    assert UnitMember.objects.filter(site__first_seen_scan=newest).count() == 0
+    assert plan_follow(scan_run_id=newest.pk) is not None
+    assert UnitMember.objects.filter(site__first_seen_scan=newest).count() == 2
 
 
 def test_callers_and_dependencies_are_those_of_the_newest_scan(plan: Plan) -> None:

@@ -27,8 +27,10 @@ from migrations_tracker.models import (
     WorkUnit,
 )
 from migrations_tracker.scheduling.problem import SolveOptions
+from migrations_tracker.scheduling.stored import to_plain
 from migrations_tracker.services.plan_people import person_set
 from migrations_tracker.services.schedules import schedule_execute, schedule_request
+from migrations_tracker.services.unit_progress import pre_flight_confirm
 from migrations_tracker.services.work_units import unit_rename
 from tests.factories import make_repository
 from tests.migrations_tracker.plan_fixture import make_plan, results, scan
@@ -243,6 +245,33 @@ def test_a_pre_flight_plan_is_filled_in_confirmed_and_then_work_begins(
     response = post(root_client, "unit-finish", unit.pk, hours="3", version=unit.version)
     assert response.status_code == 409
     assert b"scanner still sees" in response.content
+
+
+def test_planned_kernels_are_compared_with_those_that_were_seen(
+    root_client: Client, staffed: Plan, ada: User
+) -> None:
+    unit = UnitMember.objects.filter(gap__isnull=False).earliest("pk").unit
+    response = root_client.get(reverse("unit-detail", args=[unit.pk]))
+    assert response.context["data"].unseen_kernels == ()
+    planned = response.context["pre_flight"]
+    assert planned.kernels
+    pre_flight_confirm(unit=unit, pre_flight=to_plain(planned), open_questions=0, actor=ada)
+    page = root_client.get(reverse("unit-detail", args=[unit.pk]))
+    assert page.context["data"].unseen_kernels == tuple(kernel.operation for kernel in planned.kernels)
+    assert b"No verification saw the kernels of" in page.content
+
+
+def test_what_finished_units_taught_is_shown_with_its_points(root_client: Client, plan: Plan) -> None:
+    unit = sweep()
+    slug = plan.repository.slug
+    assert "What finished units taught" not in text(root_client, "plan-board", slug)
+    WorkUnit.objects.filter(pk=unit.pk).update(
+        status="finished", finished_at=MONDAY, actual_hours=2 * unit.hours_likely
+    )
+    page = text(root_client, "plan-board", slug)
+    assert "What finished units taught" in page
+    # One unit that took twice as long moves the factor by a quarter of the way.
+    assert f"{2**0.25:.2f}" in page
 
 
 def test_a_unit_of_ones_own_is_added(root_client: Client, plan: Plan) -> None:
