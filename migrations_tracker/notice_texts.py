@@ -16,10 +16,11 @@ SHOWN_AT_MOST = 20
 def subject_of(notices: Sequence[Notice]) -> str:
     """Write the subject of a message."""
     if len(notices) == 1:
-        return f"{notices[0].repository.name}: {notices[0].title}"
+        # A line break would begin another header of the mail.
+        return " ".join(f"{notices[0].repository.name}: {notices[0].title}".split())
     names = sorted({notice.repository.name for notice in notices})
     shown = ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")
-    return f"{len(notices)} notices of {shown}"
+    return " ".join(f"{len(notices)} notices of {shown}".split())
 
 
 def text_of(notices: Sequence[Notice]) -> str:

@@ -91,8 +91,9 @@ def scan_state(request: HttpRequest, owner: User, pk: int) -> HttpResponse:
 def push(request: HttpRequest, slug: str) -> HttpResponse:
     """Hear of a push from GitHub, Gitea or Forgejo, signed with the repository's secret."""
     try:
-        body = body_of(request, limit=MAX_PUSH_BYTES)
-        repository = Repository.objects.filter(slug=slug).first()
+        repository = Repository.objects.filter(slug=slug, listens_to_pushes=True).first()
+        # Of strangers who speak to nobody, nothing is read.
+        body = body_of(request, limit=MAX_PUSH_BYTES) if repository is not None else b""
         signature = next((request.headers[name] for name in SIGNATURES if name in request.headers), "")
         # The same answer for a repository that is not here: a stranger learns no names.
         if repository is None or not push_is_signed(repository=repository, body=body, signature=signature):

@@ -8,7 +8,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from audit.models import RowState
+from audit.models import Repository, RowState
 from migrations_tracker.errors import PlanError
 from migrations_tracker.forms import SubscriptionForm
 from migrations_tracker.http import SignedInRequest
@@ -25,7 +25,8 @@ UNPROCESSABLE = 422
 @require_http_methods(["GET", "HEAD", "POST"])
 def notice_index(request: SignedInRequest) -> HttpResponse:
     """Show what a person asked to be told and what they were; take another wish."""
-    form = SubscriptionForm(request.POST if request.method == "POST" else None)
+    about = Repository.objects.filter(slug=request.GET.get("repository", "")).first()
+    form = SubscriptionForm(request.POST if request.method == "POST" else None, initial={"repository": about})
     status = 200
     if request.method == "POST":
         status = UNPROCESSABLE

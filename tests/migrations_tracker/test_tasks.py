@@ -16,8 +16,10 @@ from django.db.models.functions import Now
 
 from audit.models import FallbackSite, Result, RowState, ScanRun
 from audit.services.repositories import repository_add
+from audit.services.scan_runs import scan_run_cancel
 from migrations_tracker.models import SiteMigration
 from migrations_tracker.services.scans import rows_wake_lost, scan_ask
+from tests.factories import make_user
 from tests.fixtures.worker import ROOT, WorkerProcess
 from tests.git import commit_files
 
@@ -107,6 +109,26 @@ def test_a_worker_killed_in_the_middle_loses_nothing_and_doubles_nothing(
     assert (scan_run.state, scan_run.failure_reason) == (RowState.SUCCEEDED, "")
     assert scan_run.attempts == 2
     assert Result.objects.count() == FallbackSite.objects.count() == scan_run.result_count > 0
+
+
+def test_a_scan_cancelled_while_it_runs_ends_its_worker_s_work_and_stores_nothing(
+    start_worker: Callable[..., WorkerProcess], environment: dict[str, str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "large"
+    for number in range(30):
+        shutil.copytree(SAMPLE, folder / f"copy-{number}")
+    scan_run = scan_ask(repository=repository_add(location=str(folder), actor=None), actor=None)
+    assert isinstance(scan_run, ScanRun)
+    worker = start_worker(environment=environment)
+    wait_until(lambda: has_phase(scan_run))
+    assert scan_run_cancel(scan_run=scan_run, actor=make_user())
+    last_phase = ScanRun.objects.get().phase
+    assert last_phase in {"read", "extract"}, "it was cancelled too late for this test"
+    wait_until(lambda: "scan_run_execute[" in (log := worker.log.read_text()) and " succeeded in " in log)
+    row = ScanRun.objects.get()
+    assert (row.state, str(row.cancelled_by), row.lease_id) == (RowState.CANCELLED, "ada", None)
+    assert row.phase in {"read", "extract"}, "the worker went on"
+    assert not Result.objects.exists()
 
 
 def test_a_broker_that_is_away_delays_a_scan_and_loses_nothing(
