@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from audit.rules.base import Example, Rule
 from audit.rules.forms.deferred import (
     dropped_launches,
+    empty_placeholders,
     empty_starts,
     invented_figures,
     lying_arm,
@@ -27,10 +28,10 @@ class DeferredKernel(Rule):
     ## What it does
     Checks for GPU paths that put the work off: `todo!()`, `unimplemented!()`, `panic!("not yet ..")`; and
     for success without the work: a device error that becomes `Ok`, a launch whose result is dropped, an
-    initialisation that does nothing, a branch for the device that returns at once, a device match that
-    hands the input back, an empty buffer in place of a failed launch, a launch whose status only a debug
-    build looks at, literals as measured figures, a sleep in place of work, a code generator that drops what
-    it does not know.
+    initialisation that does nothing, an empty body that is to be written later, a branch for the device
+    that returns at once, a device match that hands the input back, an empty buffer in place of a failed
+    launch, a launch whose status only a debug build looks at, literals as measured figures, a sleep in
+    place of work, a code generator that drops what it does not know.
 
     ## Why is this bad?
     The operator is there and is exported; it aborts the process, or it returns a value that nobody
@@ -68,6 +69,23 @@ class DeferredKernel(Rule):
                 let status = unsafe { d.stream().launch_builder(&f).arg(x.inner_mut()).launch(cfg(x)) };
                 debug_assert!(status.is_ok());  //~ FT003
                 Ok(())
+            }
+            """,
+        ),
+        Example(
+            "empty body that is to be written later",
+            """
+            impl Guard {
+                pub fn alloc_again(&self, bytes: usize) -> GpuResult<CudaBuffer<f32>> {
+                    self.free_cached();
+                    self.recovered.fetch_add(1);
+                    self.alloc(bytes)
+                }
+
+                /// Gives cached blocks back. A no-op placeholder so far.
+                fn free_cached(&self) {  //~ FT003
+                    // Hand over to the allocator once it caches.
+                }
             }
             """,
         ),
@@ -337,6 +355,22 @@ class DeferredKernel(Rule):
             path="ferrotorch-core/src/lib.rs",
         ),
         Example(
+            "empty body that needs nothing, and one that nobody calls",
+            """
+            impl Guard {
+                pub fn close(self) {
+                    self.release();
+                }
+
+                /// Nothing to do: dropping the buffer is enough.
+                fn release(&self) {}
+
+                /// A placeholder.
+                fn trace(&self) {}
+            }
+            """,
+        ),
+        Example(
             "resource that is given back",
             """
             pub fn gpu_spmm(a: &CudaBuffer<f32>) -> GpuResult<CudaBuffer<f32>> {
@@ -436,6 +470,7 @@ class DeferredKernel(Rule):
             yield from stubs.of(function)
             yield from dropped_launches(judgement, function)
             yield from empty_starts(judgement, function)
+            yield from empty_placeholders(judgement, function)
             yield from unchecked_launches(judgement, function)
             yield from invented_figures(judgement, function)
             yield from waits_instead(judgement, function)

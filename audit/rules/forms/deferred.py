@@ -26,6 +26,8 @@ _ENDS_RESOURCE = re.compile(r"(?i)destroy|free|release|close")
 _BLANK = re.compile(
     r"^(?:return\s+)?(?:Ok\s*\(\s*)?(?:[\w.]+(?:::|\.))*(?:alloc_)?(?:zeros|empty|ones)\w*\s*\("
 )
+# What is said of a body that is yet to be written.
+_YET_TO_COME = re.compile(r"(?i:placeholder|not (?:yet|implemented)|\bfuture:)|\bTODO\b")
 _STATUS_CHECKS = frozenset({"debug_assert", "debug_assert_eq", "debug_assert_ne"})
 
 
@@ -63,6 +65,25 @@ def empty_starts(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
         start, end = facts.regions[0].tail_start, facts.regions[0].tail_end
         form = "empty-init" if is_start else "empty-handle"
         yield Candidate(function.unit, start, end, function, form)
+
+
+def empty_placeholders(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
+    """Yield functions of GPU code that do nothing, say that this is to come, and are called all the same."""
+    facts = function.facts
+    if facts.calls or facts.lets or not function.has_body or not judgement.is_gpu_located(function):
+        return
+    body = _COMMENT.sub("", function.text(facts.body_start, facts.body_end))
+    if re.sub(r"\s", "", body) != "{}" or any(cfg.excludes("feature") for cfg in function.cfgs):
+        return
+    said = (
+        function.text(start, end)
+        for start, end in function.unit.facts.comments
+        if facts.doc_start <= start and end <= facts.body_end
+    )
+    graph = judgement.summaries.graph
+    is_called = any(graph.is_examined(caller) for caller, _ in graph.callers(function))
+    if is_called and _YET_TO_COME.search(" ".join(said)):
+        yield Candidate(function.unit, facts.body_start, facts.body_end, function, "empty-placeholder")
 
 
 def _without_availability(judgement: Judgement, function: Fn) -> str:
