@@ -6,19 +6,14 @@ import re
 from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
+from audit.rules.forms.refusals import DTYPE_TEST, Errors, refusals
 from audit.scanner.extract.facts import Call, RegionKind
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.closures import carrier, error_adapter
-from audit.scanner.link.flow import Flow, Place, Test, split_operator
+from audit.scanner.link.flow import Flow, Test, split_operator
 from audit.scanner.link.unit import Fn
-from audit.scanner.profile import any_pattern
 from audit.scanner.report import Level
 
-_DTYPE_TEST = re.compile(r"\bis_f(?:16|32|64)\b|\bis_bf16\b|TypeId|\bdtype\b|size_of::<|\bDType::")
-# Two operands that differ: a wrong argument, no dtype that is left out.
-_DTYPES_DIFFER = re.compile(
-    r"\bdtype(?:\(\))?\s*[!=]=\s*[\w.&*]*\bdtype(?:\(\))?|\bdtype(?:\(\))?\s*[!=]=\s*[\w.]+_dtype\b"
-)
 _TYPE_PARAMETER = re.compile(r"<[^<>]*\b[A-Z]\b")
 _ERROR_AS_TEXT = re.compile(r"\{\s*\w*(?::[^}]*)?\}|\.to_string\(\)|format!")
 _ERROR_TYPE = re.compile(r"^(?:\w+::)*\w*Err(?:or)?$")
@@ -56,6 +51,20 @@ class UnstructuredError(Rule):
             }
             """,
             path="ferrotorch-distributed/src/lib.rs",
+        ),
+        Example(
+            "size of elements that the device does not take",
+            """
+            pub fn upload(bytes: &[u8], elem_size: usize) -> FerrotorchResult<GpuBufferHandle> {
+                match elem_size {
+                    4 => upload_f32(bytes),
+                    8 => upload_f64(bytes),
+                    other => Err(FerrotorchError::InvalidArgument {  //~ FT016
+                        message: format!("unsupported size of elements {other}"),
+                    }),
+                }
+            }
+            """,
         ),
         Example(
             "trait default of the backend",
@@ -205,6 +214,28 @@ class UnstructuredError(Rule):
             path="ferrotorch-core/src/lib.rs",
         ),
         Example(
+            "mode that does not exist, and a size that is wrong in any case",
+            """
+            pub fn padded(x: &CudaBuffer<f32>, mode: &str, size: usize) -> FerrotorchResult<CudaBuffer<f32>> {
+                match mode {
+                    "zeros" => pad_zeros(x, size),
+                    other => Err(FerrotorchError::InvalidArgument {
+                        message: format!("unsupported mode {other}"),
+                    }),
+                }
+            }
+
+            pub fn read_header(bytes: &[u8], elem_size: usize) -> FerrotorchResult<Header> {
+                match elem_size {
+                    4 => parse(bytes),
+                    other => Err(FerrotorchError::InvalidArgument {
+                        message: format!("unsupported size of elements {other}"),
+                    }),
+                }
+            }
+            """,
+        ),
+        Example(
             "no closed form on any device",
             """
             pub fn entropy(&self) -> FerrotorchResult<Tensor<f32>> {
@@ -256,75 +287,16 @@ class UnstructuredError(Rule):
 
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield the textual answers of product code."""
-        errors = _Errors(judgement)
+        errors = Errors(judgement)
         for function in judgement.product_functions:
             flow = judgement.summaries.flow(function)
             if not errors.is_host_code(function):
-                yield from _refusals(judgement, flow, errors)
+                yield from refusals(judgement, flow, errors)
             yield from _wrong_dtype(judgement, flow)
             if _is_conversion(function):
                 yield from _converted(function, errors)
             else:
                 yield from _flattened(judgement, function, errors)
-
-
-class _Errors:
-    """The error types of the workspace, in the words of its profile."""
-
-    def __init__(self, judgement: Judgement) -> None:
-        words = judgement.profile.errors
-        self.catch_all = re.compile(r"::(?:" + "|".join(map(re.escape, words.stringly)) + r")\b")
-        self.unsupported = any_pattern(words.unsupported_texts)
-        self.named = frozenset(words.structured)
-        self._host_only = any_pattern(judgement.profile.transfer.host_only_patterns)
-        structured = any_pattern(tuple(rf"\b{re.escape(name)}\b" for name in words.structured))
-        self.structured_types = frozenset(
-            item.name
-            for unit in judgement.workspace.units.values()
-            for item in unit.facts.items
-            if item.kind == "enum" and structured.search(unit.text(item.start, item.end))
-        )
-
-    def is_host_code(self, function: Fn) -> bool:
-        """Say whether a function, or a module around it, is named as host code: it promises no device."""
-        return any(map(self._host_only.search, (function.name, *function.module)))
-
-    def is_structured(self, type_: str) -> bool:
-        """Say whether a type as written is, or carries, a structured error."""
-        return any(name in self.structured_types or name in self.named for name in re.findall(r"\w+", type_))
-
-
-def _refusals(judgement: Judgement, flow: Flow, errors: _Errors) -> Iterator[Candidate]:
-    function = flow.function
-    for call in function.facts.calls:
-        if not judgement.summaries.graph.is_error(call):
-            continue
-        text = function.text(call.arguments_start, call.end)
-        if errors.catch_all.search(text):
-            form = _refusal(judgement, flow, call, says_unsupported=bool(errors.unsupported.search(text)))
-            if form:
-                yield Candidate(function.unit, call.start, call.end, function, form)
-
-
-def _refusal(judgement: Judgement, flow: Flow, call: Call, *, says_unsupported: bool) -> str:
-    """Tell which unsupported GPU case a textual `Err` answers, as a form; empty when it answers none."""
-    function = flow.function
-    if function.is_trait_default and function.trait in judgement.profile.launch.backend_traits:
-        return "trait-default-stringly-err" if call.region == 0 or says_unsupported else ""
-    tests = flow.tests_at(call.start, call.region)
-    if judgement.summaries.place_at(function, call) is not Place.DEVICE:
-        return "stringly-err" if says_unsupported and _takes_buffer(judgement, function, tests) else ""
-    nearest = tests[0]
-    if flow.place(nearest) is Place.DEVICE and nearest.encloses:
-        return "stringly-err-guard"
-    tests_dtype = _DTYPE_TEST.search(_DTYPES_DIFFER.sub("", flow.expand(nearest.subject)))
-    return "stringly-err" if says_unsupported or tests_dtype else ""
-
-
-def _takes_buffer(judgement: Judgement, function: Fn, tests: list[Test]) -> bool:
-    """Say whether a function is given device memory and refuses it whatever it is asked."""
-    buffers = judgement.summaries.operands.names_buffer_type
-    return not tests and any(buffers(parameter.type) for parameter in function.facts.parameters)
 
 
 def _wrong_dtype(judgement: Judgement, flow: Flow) -> Iterator[Candidate]:
@@ -351,8 +323,8 @@ def _tells_dtype(flow: Flow, test: Test) -> bool:
     if not test.pattern and not test.holds:
         parts = split_operator(subject, "&&")
         if len(parts) > 1:
-            return all(_DTYPE_TEST.search(part) for part in parts)
-    return bool(_DTYPE_TEST.search(subject + test.pattern))
+            return all(DTYPE_TEST.search(part) for part in parts)
+    return bool(DTYPE_TEST.search(subject + test.pattern))
 
 
 def _is_conversion(function: Fn) -> bool:
@@ -363,7 +335,7 @@ def _is_conversion(function: Fn) -> bool:
     return len(facts.parameters) == 1 and bool(_ERROR_TYPE.match(facts.return_type.strip()))
 
 
-def _converted(function: Fn, errors: _Errors) -> Iterator[Candidate]:
+def _converted(function: Fn, errors: Errors) -> Iterator[Candidate]:
     """Yield a function that makes every variant of a structured error the same text."""
     parameters = function.facts.parameters
     body = function.facts.regions[0]
@@ -380,7 +352,7 @@ def _converted(function: Fn, errors: _Errors) -> Iterator[Candidate]:
         )
 
 
-def _flattened(judgement: Judgement, function: Fn, errors: _Errors) -> Iterator[Candidate]:
+def _flattened(judgement: Judgement, function: Fn, errors: Errors) -> Iterator[Candidate]:
     """Yield the closures that make an error of the device text."""
     for index, region in enumerate(function.facts.regions):
         if region.kind != RegionKind.CLOSURE:
@@ -395,7 +367,7 @@ def _flattened(judgement: Judgement, function: Fn, errors: _Errors) -> Iterator[
                 yield Candidate(function.unit, adapter.name_start, adapter.end, function, "map_err-to-string")
 
 
-def _comes_from_the_device(judgement: Judgement, function: Fn, receiver: str, errors: _Errors) -> bool:
+def _comes_from_the_device(judgement: Judgement, function: Fn, receiver: str, errors: Errors) -> bool:
     """Say whether what failed is a launch, a transfer, or a call whose error was structured."""
     names = judgement.profile.uploads | judgement.profile.downloads
     start = function.unit.data.find(receiver.encode(), function.facts.body_start, function.facts.body_end)

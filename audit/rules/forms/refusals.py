@@ -1,0 +1,91 @@
+"""Refusals in text: an unsupported GPU case that is answered with a catch-all variant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from audit.scanner.extract.facts import Call
+from audit.scanner.judge import Candidate, Judgement
+from audit.scanner.link.flow import Flow, Place, Test
+from audit.scanner.link.unit import Fn
+from audit.scanner.profile import any_pattern
+
+DTYPE_TEST = re.compile(r"\bis_f(?:16|32|64)\b|\bis_bf16\b|TypeId|\bdtype\b|size_of::<|\bDType::")
+_ELEMENT_TEST = re.compile(r"\bdtype\b|\bDType\b|size_of::<|\belem(?:ent)?_size\b|_elem(?:ent)?_size\b")
+# Two operands that differ: a wrong argument, no dtype that is left out.
+_DTYPES_DIFFER = re.compile(
+    r"\bdtype(?:\(\))?\s*[!=]=\s*[\w.&*]*\bdtype(?:\(\))?|\bdtype(?:\(\))?\s*[!=]=\s*[\w.]+_dtype\b"
+)
+
+
+class Errors:
+    """The error types of the workspace, in the words of its profile."""
+
+    def __init__(self, judgement: Judgement) -> None:
+        words = judgement.profile.errors
+        self.catch_all = re.compile(r"::(?:" + "|".join(map(re.escape, words.stringly)) + r")\b")
+        self.unsupported = any_pattern(words.unsupported_texts)
+        self.named = frozenset(words.structured)
+        self._host_only = any_pattern(judgement.profile.transfer.host_only_patterns)
+        structured = any_pattern(tuple(rf"\b{re.escape(name)}\b" for name in words.structured))
+        self.structured_types = frozenset(
+            item.name
+            for unit in judgement.workspace.units.values()
+            for item in unit.facts.items
+            if item.kind == "enum" and structured.search(unit.text(item.start, item.end))
+        )
+
+    def is_host_code(self, function: Fn) -> bool:
+        """Say whether a function, or a module around it, is named as host code: it promises no device."""
+        return any(map(self._host_only.search, (function.name, *function.module)))
+
+    def is_structured(self, type_: str) -> bool:
+        """Say whether a type as written is, or carries, a structured error."""
+        return any(name in self.structured_types or name in self.named for name in re.findall(r"\w+", type_))
+
+
+def refusals(judgement: Judgement, flow: Flow, errors: Errors) -> Iterator[Candidate]:
+    """Yield the textual errors of a function that answer an unsupported GPU case."""
+    function = flow.function
+    for call in function.facts.calls:
+        if not judgement.summaries.graph.is_error(call):
+            continue
+        text = function.text(call.arguments_start, call.end)
+        if errors.catch_all.search(text):
+            form = _refusal(judgement, flow, call, says_unsupported=bool(errors.unsupported.search(text)))
+            if form:
+                yield Candidate(function.unit, call.start, call.end, function, form)
+
+
+def _refusal(judgement: Judgement, flow: Flow, call: Call, *, says_unsupported: bool) -> str:
+    """Tell which unsupported GPU case a textual `Err` answers, as a form; empty when it answers none."""
+    function = flow.function
+    if function.is_trait_default and function.trait in judgement.profile.launch.backend_traits:
+        return "trait-default-stringly-err" if call.region == 0 or says_unsupported else ""
+    tests = flow.tests_at(call.start, call.region)
+    if judgement.summaries.place_at(function, call) is not Place.DEVICE:
+        refuses = _takes_buffer(judgement, function, tests) or _leaves_element_out(judgement, flow, tests)
+        return "stringly-err" if says_unsupported and refuses else ""
+    nearest = tests[0]
+    if flow.place(nearest) is Place.DEVICE and nearest.encloses:
+        return "stringly-err-guard"
+    tests_dtype = DTYPE_TEST.search(_DTYPES_DIFFER.sub("", flow.expand(nearest.subject)))
+    return "stringly-err" if says_unsupported or tests_dtype else ""
+
+
+def _takes_buffer(judgement: Judgement, function: Fn, tests: list[Test]) -> bool:
+    """Say whether a function is given device memory and refuses it whatever it is asked."""
+    buffers = judgement.summaries.operands.names_buffer_type
+    return not tests and any(buffers(parameter.type) for parameter in function.facts.parameters)
+
+
+def _leaves_element_out(judgement: Judgement, flow: Flow, tests: list[Test]) -> bool:
+    """Say whether a branch is for the elements that are left over, where device memory is made or used."""
+    if not tests or not tests[0].pattern or not re.fullmatch(r"_|[a-z]\w*", tests[0].pattern.strip()):
+        return False
+    facts = flow.function.facts
+    types = (facts.return_type, *(parameter.type for parameter in facts.parameters))
+    return bool(_ELEMENT_TEST.search(flow.expand(tests[0].subject))) and any(
+        map(judgement.summaries.operands.names_buffer_type, types)
+    )
