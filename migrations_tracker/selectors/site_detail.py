@@ -17,8 +17,11 @@ from migrations_tracker.models import Comment, SiteMigration, Suppression, Trans
 from migrations_tracker.models.site_migration import STATUS_LABELS
 from migrations_tracker.selectors.capability_detail import said_of_symbol, site_rationales
 from migrations_tracker.source_frames import SourceFrame, frame_of_snippet, frame_of_source
-from workers.selectors.verifications import Proof, proofs_of
+from workers.models import PtxLoad
+from workers.selectors.verifications import Proof, proofs_of, ptx_loads_of
 
+#: Its sites are texts and not functions: what proves or refutes them is the driver.
+BROKEN_PTX = "FT017"
 MAX_STEPS = 30
 CONTEXT_LINES = 4
 STEP_CONTEXT_LINES = 2
@@ -69,6 +72,7 @@ class SitePageData:
     comments: Sequence[Comment]
     lineage: Sequence[Lineage]
     proofs: Sequence[Proof]
+    ptx_loads: Sequence[PtxLoad]
 
 
 def site_page(*, site: FallbackSite) -> SitePageData:
@@ -114,8 +118,11 @@ def site_page(*, site: FallbackSite) -> SitePageData:
             .select_related("to_commit", "scan_run")
             .order_by("-id")[:LINEAGE_SHOWN]
         ),
-        proofs=proofs_of(
-            repository=site.repository, symbols={site.symbol, *(state.symbol for state in states)}
+        proofs=_proofs(site, states) if site.rule_id != BROKEN_PTX else (),
+        ptx_loads=(
+            ptx_loads_of(repository=site.repository, symbol=state.symbol if state else site.symbol)
+            if site.rule_id == BROKEN_PTX
+            else ()
         ),
     )
 
@@ -128,6 +135,11 @@ def _rationales(state: SiteState, result: Result | None) -> list[tuple[Capabilit
         chain=list(dict.fromkeys(step["symbol"] for step in steps)),
         said=state.said_by_person or state.said_by_rule,  # type: ignore[attr-defined]
     )
+
+
+def _proofs(site: FallbackSite, states: Sequence[SiteState]) -> list[Proof]:
+    symbols = {site.symbol, *(state.symbol for state in states)}
+    return proofs_of(repository=site.repository, symbols=symbols)
 
 
 def _choices(migration: SiteMigration | None, *, is_seen: bool) -> list[Choice]:

@@ -18,6 +18,7 @@ class RequestTarget(models.TextChoices):
     FUNCTION = "function", "A function"
     CRATE = "crate", "A crate"
     COMMIT = "commit", "A commit"
+    PTX = "ptx", "The PTX of a commit"
 
 
 class VerificationRequest(LeasedRow):

@@ -10,7 +10,7 @@ from django.http import QueryDict
 
 from audit.models import Commit, Repository
 from audit.scanner.proof.mechanical import TestWord
-from workers.models import Verification, VerifiedFunction
+from workers.models import PtxLoad, Verification, VerifiedFunction
 from workers.protocol.job import Expect
 from workers.protocol.outcome import PROVED, Verdict
 
@@ -162,3 +162,9 @@ def last_words(*, repository: Repository, commit: Commit) -> dict[tuple[str, str
         (crate, binary, test): TestWord(verdict, verdict in _PROOFS, passes, object_id)
         for crate, binary, test, verdict, passes, object_id in found
     }
+
+
+def ptx_loads_of(*, repository: Repository, symbol: str) -> list[PtxLoad]:
+    """Give what the driver said last to the PTX text of a constant or function. It outranks the assembler."""
+    found = PtxLoad.objects.filter(name=symbol[:300], job__repository=repository)
+    return list(found.select_related("job__commit", "job__runner").order_by("-id")[:3])

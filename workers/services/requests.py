@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -22,13 +22,14 @@ from audit.services.scanning import commit_observe
 from workers.errors import MachineryError
 from workers.models import RequestTarget, TestBundle, VerificationJob, VerificationRequest
 from workers.protocol.codec import MalformedError
-from workers.protocol.job import BundleRef, JobKind, JobSpec, SourceArchive
+from workers.protocol.job import BundleRef, JobKind, JobSpec, PtxText, SourceArchive
 from workers.services.events import event_note
 from workers.services.expectations import FAMILIES, spec_of
 from workers.services.jobs import UNSENT, FunctionProof, job_create
 
 MAX_TESTS_PER_JOB = 200
 MAX_LISTED = 2000
+MAX_PTX_PER_JOB = 200
 
 
 @dataclass(slots=True)
@@ -48,6 +49,7 @@ class Found:
     chosen: list[Chosen] = field(default_factory=list)
     listed: list[ReachingTest] = field(default_factory=list)
     features: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    ptx: list[PtxText] = field(default_factory=list)
     note: str = ""
 
 
@@ -63,7 +65,7 @@ def verification_request_create(
 ) -> VerificationRequest:
     """Keep the wish; who asks for the same while it is open shares it."""
     text = text.replace("\0", "").strip()
-    if not text and target is not RequestTarget.COMMIT:
+    if not text and target not in (RequestTarget.COMMIT, RequestTarget.PTX):
         raise MachineryError("Say what is to be verified.")
     wish = {"commit": commit, "target": target, "text": text}
     still_open = VerificationRequest.objects.filter(**wish, state__in=[RowState.PENDING, RowState.RUNNING])
@@ -127,7 +129,9 @@ def _find(request: VerificationRequest) -> Found:
 
     def observe(judgement: Judgement) -> None:
         proofs = Proofs(judgement)
-        if request.target in (RequestTarget.CRATE, RequestTarget.COMMIT):
+        if request.target == RequestTarget.PTX:
+            _find_ptx(judgement, found)
+        elif request.target in (RequestTarget.CRATE, RequestTarget.COMMIT):
             _find_all(request, judgement, proofs, changed, found)
         else:
             _find_reaching(proofs, symbols, found)
@@ -137,6 +141,20 @@ def _find(request: VerificationRequest) -> Found:
 
     commit_observe(repository=request.repository, commit=request.commit, observe=observe)
     return found
+
+
+def _find_ptx(judgement: Judgement, found: Found) -> None:
+    """Collect the PTX texts of the commit, each under the symbol that its results have."""
+    counted: Counter[str] = Counter()
+    for text in judgement.kernels.texts:
+        holder = text.function.symbol if text.function is not None else ""
+        parts = (text.unit.crate_name, *text.unit.module, text.name)
+        symbol = holder or "::".join(part for part in parts if part)
+        counted[symbol] += 1
+        number = f"#{counted[symbol]}" if counted[symbol] > 1 else ""
+        found.ptx.append(PtxText(f"{symbol}{number}"[:300], text.text))
+    if not found.ptx:
+        found.note = "The commit holds no PTX text: there is nothing to load."
 
 
 def _find_reaching(proofs: Proofs, symbols: Sequence[str], found: Found) -> None:
@@ -198,6 +216,8 @@ def _find_all(
 
 
 def _jobs(request: VerificationRequest, found: Found) -> list[VerificationJob]:
+    if found.ptx:
+        return _ptx_jobs(request, found.ptx)
     by_crate: dict[str, list[Chosen]] = defaultdict(list)
     for one in found.chosen:
         by_crate[one.test.crate].append(one)
@@ -205,6 +225,22 @@ def _jobs(request: VerificationRequest, found: Found) -> list[VerificationJob]:
         _job(request, crate, tests[start : start + MAX_TESTS_PER_JOB], found.features)
         for crate, tests in by_crate.items()
         for start in range(0, len(tests), MAX_TESTS_PER_JOB)
+    ]
+
+
+def _ptx_jobs(request: VerificationRequest, texts: Sequence[PtxText]) -> list[VerificationJob]:
+    """Make jobs that load texts on a real driver: they need neither Rust nor a bundle."""
+    return [
+        job_create(
+            repository=request.repository,
+            spec=JobSpec(UNSENT, UNSENT, JobKind.PTX, ptx=tuple(texts[start : start + MAX_PTX_PER_JOB])),
+            subject=f"{len(texts[start : start + MAX_PTX_PER_JOB])} PTX texts of {request.commit}",
+            actor=request.requested_by,
+            commit=request.commit,
+            request=request,
+            is_nightly=request.is_nightly,
+        )
+        for start in range(0, len(texts), MAX_PTX_PER_JOB)
     ]
 
 

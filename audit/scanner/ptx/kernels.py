@@ -46,6 +46,11 @@ class Kernels:
             return {}
         return self._assembler.assemble_all((one.text for one in self._texts.all), self._targets)
 
+    @property
+    def texts(self) -> tuple[PtxText, ...]:
+        """All texts, whether an assembler is there or not."""
+        return self._texts.all
+
     @cached_property
     def rejections(self) -> tuple[Rejection, ...]:
         """The texts that are rejected for one target or more."""

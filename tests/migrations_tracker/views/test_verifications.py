@@ -12,7 +12,14 @@ from django.test import Client
 from audit.models import Commit, Repository, RowState
 from tests.factories import PASSWORD, ingest, make_report, make_repository, make_result, make_user
 from tests.workers.machines import make_job, make_outcome, make_runner, make_test, signed
-from workers.models import RequestTarget, Verification, VerificationJob, VerificationRequest, VerifiedFunction
+from workers.models import (
+    PtxLoad,
+    RequestTarget,
+    Verification,
+    VerificationJob,
+    VerificationRequest,
+    VerifiedFunction,
+)
 from workers.services import jobs
 from workers.services.jobs import FunctionProof, jobs_dispatch
 from workers.services.outcomes import outcome_accept
@@ -105,6 +112,25 @@ def test_a_sites_page_shows_its_proof_and_that_it_expired(client: Client, reposi
     VerifiedFunction.objects.update(expired_at=verification.created_at, expired_because="It changed.")
     page = text(client, site.get_absolute_url())
     assert "expired" in page and "It changed." in page
+
+
+def test_a_broken_ptx_sites_page_shows_what_the_driver_said(client: Client, repository: Repository) -> None:
+    ingest(
+        repository, make_report([make_result("minitorch_gpu::RELU_PTX", rule_id="FT017")], rules=["FT017"])
+    )
+    site = repository.sites.get(rule_id="FT017")
+    assert "No driver was asked to load it." in text(client, site.get_absolute_url())
+    job = make_job(repository)
+    PtxLoad.objects.create(
+        job=job,
+        name=site.symbol,
+        sha256="a" * 64,
+        is_loaded=False,
+        error="CUDA_ERROR_INVALID_PTX",
+        log="line 3",
+    )
+    page = text(client, site.get_absolute_url())
+    assert "the driver refuses it" in page and "always taken" in page and "line 3" in page
 
 
 def test_a_person_asks_to_verify_a_site(client: Client, repository: Repository, user: User) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from tests.workers.machines import make_outcome as outcome_of
 from tests.workers.workspace import FILES, make_workspace
 from workers.errors import MachineryError
 from workers.models import RequestTarget, Verification, VerificationJob, VerificationRequest, VerifiedFunction
+from workers.protocol.evidence import PtxReading
+from workers.selectors.verifications import ptx_loads_of
 from workers.services import jobs
 from workers.services.bundles import bundle_keep
 from workers.services.expiry import CHANGED, GONE, verifications_expire
@@ -141,6 +144,49 @@ def test_who_asks_for_the_same_shares_the_request(workspace: tuple[Repository, C
     assert wish(workspace, RequestTarget.CRATE, "mini-gpu") == first
     with pytest.raises(MachineryError, match="what is to be verified"):
         wish(workspace, RequestTarget.CRATE)
+
+
+INVALID = "CUDA_ERROR_INVALID_PTX"
+PTX = """
+pub const RELU_PTX: &str = ".version 7.0\\n.target sm_80\\n.visible .entry relu_kernel() { ret; }\\n";
+pub const EXP_PTX: &str = ".version 7.0\\n.target sm_80\\n.visible .entry exp_kernel() { ret; }\\n";
+"""
+
+
+def test_the_ptx_of_a_commit_becomes_a_job_that_needs_no_rust_and_its_readings_are_kept(
+    workspace: tuple[Repository, Commit],
+) -> None:
+    repository, _ = workspace
+    files = {"mini-gpu/src/lib.rs": FILES["mini-gpu/src/lib.rs"] + PTX}
+    object_id = commit_files(Path(repository.location), files)
+    commit = Commit.objects.create(repository=repository, object_id=object_id)
+    (job,) = fulfil(wish((repository, commit), RequestTarget.PTX))
+    assert job.kind == "ptx" and job.bundle is None
+    assert [text["name"] for text in job.spec["ptx"]] == ["mini_gpu::RELU_PTX", "mini_gpu::EXP_PTX"]
+    runner = make_runner()
+    assert jobs_dispatch() == 1
+    job.refresh_from_db()
+    readings = (
+        PtxReading("mini_gpu::RELU_PTX", "a" * 64, loaded=True, result=0, error="", log=""),
+        PtxReading(
+            "mini_gpu::EXP_PTX",
+            "b" * 64,
+            loaded=False,
+            result=218,
+            error="CUDA_ERROR_INVALID_PTX",
+            log="line 1",
+        ),
+    )
+    outcome = replace(outcome_of(job), ptx=readings, canaries=())
+    raw = signed(outcome, runner)
+    outcome_accept(runner=runner, job_id=job.pk, raw=raw, after=lambda job, found: None)
+    (refused,) = ptx_loads_of(repository=repository, symbol="mini_gpu::EXP_PTX")
+    assert (refused.is_loaded, refused.error, refused.log) == (False, INVALID, "line 1")
+
+
+def test_a_commit_without_ptx_gives_no_job_and_says_so(workspace: tuple[Repository, Commit]) -> None:
+    request = wish(workspace, RequestTarget.PTX)
+    assert fulfil(request) == [] and "no PTX text" in request.note
 
 
 # -- what was proved ends when the code changes --------------------------------------------------------------
