@@ -9,9 +9,10 @@ from pathlib import Path
 
 from audit.check.checking import Check, check_range
 from audit.check.commits import find_range
-from audit.check.markdown import markdown_of
+from audit.check.markdown import MOST_CHARACTERS, markdown_of
 from audit.rules import RULES
 from audit.scanner.arguments import default_jobs, positive
+from audit.scanner.cache import DirectoryCache
 from audit.scanner.cli import CLEAN, FAILED, INTERRUPTED, RESULTS, cache_folder, complain, fails
 from audit.scanner.errors import ScanError
 from audit.scanner.output.github import github_log
@@ -19,7 +20,12 @@ from audit.scanner.output.json_text import json_text
 from audit.scanner.output.sarif import sarif_log
 from audit.scanner.output.source_text import paths_shown, read_texts
 from audit.scanner.output.writing import check_writable, write_file
+from audit.scanner.profile_choice import profile_for
 from audit.scanner.progress import ProgressBar
+from audit.scanner.proof.markdown import as_section
+from audit.scanner.proof.mechanical import report_changes
+from audit.scanner.proof.runs import read_runs
+from audit.scanner.source.opening import open_source
 
 _EPILOG = """\
 exit status:
@@ -69,6 +75,8 @@ def _run(given: argparse.Namespace) -> int:
     finally:
         progress.finish()
     text = markdown_of(check, RULES)
+    if given.mechanical:
+        text += f"\n{_mechanical(given, check, MOST_CHARACTERS - len(text) - 1)}"
     if given.sarif:
         write_file(given.sarif, [_sarif(check, is_for_github=given.sarif_for == "github")])
     if given.markdown:
@@ -76,6 +84,20 @@ def _run(given: argparse.Namespace) -> int:
     else:
         sys.stdout.write(text)
     return RESULTS if fails(given.fail_on, check.report, check.comparison) else CLEAN
+
+
+def _mechanical(given: argparse.Namespace, check: Check, most_characters: int) -> str:
+    """Write the policy's checks 4a to 4e of the functions that the change touches."""
+    report = report_changes(
+        open_source(given.repository, check.change.start),
+        check.source,
+        profile=profile_for(check.source, given.profile).profile,
+        cache=None if given.no_cache else DirectoryCache(cache_folder() / "facts"),
+        words=read_runs(given.runs) if given.runs else None,
+        commit=check.change.head[:9],
+        since=check.change.start[:9],
+    )
+    return as_section(report, most_characters=max(most_characters, 0))
 
 
 def _sarif(check: Check, *, is_for_github: bool) -> str:
@@ -112,6 +134,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--jobs", metavar="N", type=positive, default=default_jobs(), help="processes that parse"
+    )
+    parser.add_argument(
+        "--mechanical", action="store_true", help="add the policy's checks 4a to 4e of what changed"
+    )
+    parser.add_argument(
+        "--runs", metavar="FILE", type=Path, help="what GPU runs showed, from the web app, for --mechanical"
     )
     parser.add_argument("--no-cache", action="store_true", help="parse every file again")
     return parser

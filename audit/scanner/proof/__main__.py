@@ -15,11 +15,11 @@ from audit.scanner.profile_choice import profile_for
 from audit.scanner.proof.markdown import as_markdown
 from audit.scanner.proof.mechanical import (
     MechanicalReport,
-    TestWord,
     as_document,
     report_changes,
     report_function,
 )
+from audit.scanner.proof.runs import read_runs
 from audit.scanner.source.opening import open_source
 
 HOLDS, DOES_NOT_HOLD, FAILED = 0, 1, 2
@@ -60,7 +60,7 @@ def _report(options: argparse.Namespace) -> MechanicalReport:
     source = open_source(options.path, options.rev)
     profile = profile_for(source, options.profile).profile
     cache = DirectoryCache(cache_folder() / "facts")
-    words = _words(options.runs) if options.runs else None
+    words = read_runs(options.runs) if options.runs else None
     if options.function:
         return report_function(
             source, options.function, profile=profile, cache=cache, words=words, commit=options.rev
@@ -69,19 +69,6 @@ def _report(options: argparse.Namespace) -> MechanicalReport:
     return report_changes(
         before, source, profile=profile, cache=cache, words=words, commit=options.rev, since=options.since
     )
-
-
-def _words(file: Path) -> dict[tuple[str, str, str], TestWord]:
-    """Read what runs showed: a list of tests, each with crate, binary, name and its verdict."""
-    return {
-        (one["crate"], one["binary"], one["test"]): TestWord(
-            verdict=one["verdict"],
-            is_proof=one["is_proof"],
-            passes_without_gpu=one["passes_without_gpu"],
-            commit=one.get("commit", ""),
-        )
-        for one in json.loads(file.read_text())
-    }
 
 
 if __name__ == "__main__":

@@ -23,6 +23,17 @@ def as_markdown(report: MechanicalReport) -> str:
     return "\n".join(_lines(report)).rstrip() + "\n"
 
 
+def as_section(report: MechanicalReport, *, most_characters: int) -> str:
+    """Write a report as a section of a comment; where all of it is too long, its table alone."""
+    lines = [f"#{line}" if line.startswith("#") else line for line in _lines(report)]
+    inside = ("<details><summary>Each function</summary>", *lines[1:], "", "</details>", "")
+    whole = "\n".join([lines[0], "", *inside])
+    if len(whole) <= most_characters:
+        return whole
+    table = [line for line in lines if line.startswith("|")]
+    return "\n".join([lines[0], "", *table, ""])[:most_characters]
+
+
 def _lines(report: MechanicalReport) -> Iterator[str]:
     yield f"# Mechanical report: {report.subject}"
     yield ""

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from audit.scanner.cache import FactsCache
+from audit.scanner.errors import ScanError
 from audit.scanner.judge import Judgement
 from audit.scanner.link.unit import Fn
 from audit.scanner.outcome.standing import Standing
@@ -179,7 +180,12 @@ def report_changes(
     def learn(judgement: Judgement) -> None:
         known.update(Proofs(judgement).own_digests())
 
-    scan(before, profile=profile, rules=(), cache=cache, observe=learn)
+    try:
+        scan(before, profile=profile, rules=(), cache=cache, observe=learn)
+    except ScanError as error:
+        if "no Rust file" not in str(error):
+            raise
+        # A change that brings the first Rust file: all it holds is new.
 
     def chosen(proofs: Proofs, judgement: Judgement) -> list[Fn]:
         digests = proofs.own_digests()

@@ -157,3 +157,20 @@ def test_a_comment_stays_below_what_github_takes(tree: Path, capsys: pytest.Capt
     text = capsys.readouterr().out
     assert MOST_CHARACTERS - 2000 < len(text) < 65_536
     assert "Cut here" in text
+
+
+def test_the_comment_holds_the_policys_checks_of_what_changed_when_asked(
+    tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commit_files(tree, {"src/lib.rs": fallback("relu") + refusal("exp")})
+    arguments = ["main", "topic", "--repository", str(tree), "--fail-on", "none"]
+    assert main(arguments) == 0
+    assert "Mechanical report" not in capsys.readouterr().out
+    (tmp_path / "runs.json").write_text("[]")
+    assert main([*arguments, "--mechanical", "--runs", str(tmp_path / "runs.json")]) == 0
+    comment = capsys.readouterr().out
+    assert "## Mechanical report" in comment and "| `ferrotorch_gpu::gpu_exp` | yes | 4d" in comment
+    assert "gpu_relu" not in comment.partition("## Mechanical report")[2]
+    assert len(comment) <= MOST_CHARACTERS
+    (tmp_path / "runs.json").write_text('[{"crate": 1}]')
+    assert main([*arguments, "--mechanical", "--runs", str(tmp_path / "runs.json")]) == 2
