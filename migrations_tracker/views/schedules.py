@@ -11,6 +11,7 @@ from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import HttpResponseClientRefresh
 
 from migrations_tracker.errors import PlanError
+from migrations_tracker.gantt_svg import gantt_svg
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.models import Plan, Schedule, WorkUnit
 from migrations_tracker.plan_forms import PinForm, WhatIfForm, local_moment, office_week
@@ -121,10 +122,12 @@ def _page(
     against = next((other for other in others if str(other.pk) == wish), None)
     before = _compared_with(schedule, against)
     chosen = request.GET.get("unit", "")
+    chart = gantt(schedule=schedule, zoom=request.GET.get("zoom", ""))
     placed = schedule.placed.select_related("unit", "unit__pin_person").order_by("unit__title")
     context = {
         "schedule": schedule,
-        "gantt": gantt(schedule=schedule, zoom=request.GET.get("zoom", "")),
+        "gantt": chart,
+        "drawing": gantt_svg(chart),
         "outlook": outlook(schedule=schedule),
         "others": others,
         "comparison": comparison(before=before, after=schedule) if before is not None else None,

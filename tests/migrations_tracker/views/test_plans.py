@@ -309,6 +309,14 @@ def test_a_schedule_shows_who_does_what_and_how_good_it_is(root_client: Client, 
     assert wide.context["gantt"].width > narrow.context["gantt"].width
 
 
+def test_a_title_can_not_leave_its_bar(root_client: Client, staffed: Plan, ada: User) -> None:
+    unit_rename(unit=sweep(), title='"></title><script>alert(1)</script>', actor=ada)
+    row = schedule_request(plan=staffed, actor=None, now=MONDAY)
+    page = text(root_client, "schedule-detail", row.pk, query="?zoom=day")
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert" in page
+
+
 def test_a_person_sees_what_is_next_in_order(root_client: Client, schedule: Schedule) -> None:
     response = root_client.get(reverse("plan-person", args=[schedule.plan.repository.slug, "ada"]))
     placed = response.context["placed"]
