@@ -49,6 +49,9 @@ class Flow:
         self._words = words
         self._regions = function.facts.regions
         self._leaving: dict[int, bool] = {}
+        self._entered: dict[int, list[Test]] = {}
+        self._passed: dict[int, tuple[list[Test], int]] = {}
+        self._places: dict[tuple[str, bool], Place | None] = {}
 
     @cached_property
     def _children(self) -> dict[int, list[tuple[int, int, list[int]]]]:
@@ -101,17 +104,22 @@ class Flow:
             return []
         found: list[Test] = []
         for index in self.function.ancestors(innermost):
-            inside = self._regions[index]
             if index:
-                found += self._entering(index, inside)
+                found += self._entering(index)
             found += self._behind(index, offset)
         return found
 
     def entering(self, index: int) -> Test:
         """Return the test that holds where a branch or let-else body begins."""
-        return self._entering(index, self._regions[index])[0]
+        return self._entering(index)[0]
 
-    def _entering(self, index: int, region: Region) -> list[Test]:
+    def _entering(self, index: int) -> list[Test]:
+        known = self._entered.get(index)
+        if known is None:
+            known = self._entered[index] = self._tests_into(index, self._regions[index])
+        return known
+
+    def _tests_into(self, index: int, region: Region) -> list[Test]:
         text = self.function.text
         subject = text(region.condition_start, region.condition_end)
         if region.kind in (RegionKind.THEN, RegionKind.ELSE):
@@ -149,10 +157,17 @@ class Flow:
                 start <= offset and self._regions[branches[0]].kind == RegionKind.LET_ELSE
             ):
                 continue
-            found += self._after_group(branches, offset)
+            known = self._passed.get(branches[0])
+            if known is None:
+                known = self._passed[branches[0]] = self._after_group(branches)
+            tests, staying = known
+            found += tests
+            if staying:
+                found += self._behind(staying, offset)
         return found
 
-    def _after_group(self, branches: list[int], offset: int) -> list[Test]:
+    def _after_group(self, branches: list[int]) -> tuple[list[Test], int]:
+        """Return what is known behind branches, and the only one of them that runs on, or 0."""
         text = self.function.text
         found: list[Test] = []
         staying = [branch for branch in branches if not self.leaves(branch)]
@@ -173,8 +188,8 @@ class Flow:
         if len(staying) == 1 and self._is_complete(branches):
             if self._regions[staying[0]].kind == RegionKind.ARM:
                 found.append(self.entering(staying[0])._replace(encloses=False))
-            found += self._behind(staying[0], offset)
-        return found
+            return found, staying[0]
+        return found, 0
 
     def place(self, test: Test) -> Place | None:
         """Say what a test tells about the device of the data."""
@@ -184,7 +199,11 @@ class Flow:
 
     def condition_place(self, condition: str, holds: bool) -> Place | None:
         """Say what a condition that holds (or does not) tells about the device of the data."""
-        return self.told(condition, holds, self._words.atom_place, self._words.pattern_place)
+        key = (condition, holds)
+        if key not in self._places:
+            words = self._words
+            self._places[key] = self.told(condition, holds, words.atom_place, words.pattern_place)
+        return self._places[key]
 
     def told(
         self,
@@ -278,6 +297,7 @@ class DeviceTests:
     """Reads device tests in the words of a profile."""
 
     def __init__(self, profile: Profile) -> None:
+        self._atoms: dict[str, Place | None] = {}
         words = profile.device
         self._device = any_pattern(
             (
@@ -323,11 +343,17 @@ class DeviceTests:
 
     def atom_place(self, condition: str, holds: bool) -> Place | None:
         """Read a condition without `&&`, `||` and `!`."""
+        if condition not in self._atoms:
+            self._atoms[condition] = self._place_named(condition)
+        place = self._atoms[condition]
+        if place is None or holds:
+            return place
+        return Place.HOST if place is Place.DEVICE else Place.DEVICE
+
+    def _place_named(self, condition: str) -> Place | None:
         if self._not_host.search(condition) or self._device.search(condition):
-            return Place.DEVICE if holds else Place.HOST
-        if self._host.search(condition):
-            return Place.HOST if holds else Place.DEVICE
-        return None
+            return Place.DEVICE
+        return Place.HOST if self._host.search(condition) else None
 
     def pattern_place(self, subject: str, pattern: str, holds: bool) -> Place | None:
         """Read a pattern that matched or did not."""

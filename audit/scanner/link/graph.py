@@ -43,6 +43,7 @@ class CallGraph:
         self._error_macros = frozenset(profile.errors.macros)
         self._flows: dict[int, Flow] = {}
         self._device_off: dict[int, bool] = {}
+        self._gpu_files: dict[str, bool] = {}
         self._callers: dict[str, dict[int, list[tuple[Fn, Call]]]] = {}
 
     def flow(self, function: Fn) -> Flow:
@@ -158,8 +159,12 @@ class CallGraph:
 
     def is_gpu_located(self, function: Fn) -> bool:
         """Say whether a function stands in GPU code, by its crate or its path."""
-        package = function.unit.package
-        return self.profile.is_gpu_file(package.name if package is not None else "", function.unit.path)
+        unit = function.unit
+        known = self._gpu_files.get(unit.path)
+        if known is None:
+            package = unit.package.name if unit.package is not None else ""
+            known = self._gpu_files[unit.path] = self.profile.is_gpu_file(package, unit.path)
+        return known
 
     def moves_to_host(self, function: Fn, call: Call) -> bool:
         """Say whether a transfer is told to go to the host."""
