@@ -133,7 +133,7 @@ def forbidden_phrases(text: str) -> tuple[Phrase, ...]:
 
 
 def _phrase_in(plain: str, start: int, end: int) -> Phrase | None:
-    if not _SUBJECT.search(plain, start, end) or not _TELLING.search(plain, start, end):
+    if not may_claim(plain[start:end]) or not _TELLING.search(plain, start, end):
         return None
     for form, pattern in _PATTERNS:
         for match in pattern.finditer(plain, start, end):

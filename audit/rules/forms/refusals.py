@@ -48,8 +48,9 @@ class Errors:
 def refusals(judgement: Judgement, flow: Flow, errors: Errors) -> Iterator[Candidate]:
     """Yield the textual errors of a function that answer an unsupported GPU case."""
     function = flow.function
-    for call in function.facts.calls:
-        if not judgement.summaries.graph.is_error(call):
+    graph = judgement.summaries.graph
+    for call in function.facts.calls if function.index in graph.erring else ():
+        if not graph.is_error(call):
             continue
         text = function.text(call.arguments_start, call.end)
         if errors.catch_all.search(text):

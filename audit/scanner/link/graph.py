@@ -100,6 +100,16 @@ class CallGraph:
                     found[name].add(path[-1])
         return found
 
+    def calling(self, names: Iterable[str]) -> frozenset[int]:
+        """Return the functions with a call of one of these names: most have none, and need no closer look."""
+        known = self.calls_by_name
+        return frozenset(function.index for name in names for function, _ in known.get(name, ()))
+
+    @cached_property
+    def erring(self) -> frozenset[int]:
+        """The functions that may make an answer an error."""
+        return self.calling(("Err", *self._error_macros))
+
     def callers(self, callee: Fn) -> Iterator[tuple[Fn, Call]]:
         """Yield the calls that may call a function."""
         for function, call in self.calls_of(callee):

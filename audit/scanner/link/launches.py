@@ -116,6 +116,8 @@ class Launches:
 
     def _own_launch(self, function: Fn) -> Call | None:
         has_backend = self._speaks_of_backend(function)
+        if not has_backend and not self._modules and function.index not in self._calling:
+            return None
         launching = self._launching_names
         for call in function.facts.calls:
             if call.name in launching:
@@ -127,6 +129,10 @@ class Launches:
             elif self._modules and self._is_through_launching_module(function, call):
                 return call
         return None
+
+    @cached_property
+    def _calling(self) -> frozenset[int]:
+        return self._graph.calling(self._launching_names)
 
     @cached_property
     def _launching_names(self) -> frozenset[str]:

@@ -17,6 +17,7 @@ from audit.scanner.link.unit import Fn
 _IGNORED = re.compile(r"#\[\s*ignore\b")
 _SHAPE = r"&?[\w.]*(?:shape|dims)(?:\(\))?"
 _PATH = re.compile(r"\b(?:\w+::)+[a-z_]\w*\b(?!\s*(?:\(|::|<))")
+_TYPE_NAME = re.compile(r"\b[A-Z]\w*")
 _OTHER_SHAPE = re.compile(rf"{_SHAPE}\s*(!=|==)\s*{_SHAPE}")
 
 
@@ -191,15 +192,14 @@ class Reach:
         )
 
     @cached_property
-    def _node_name(self) -> re.Pattern[str]:
-        names = {one.self_type for one in self._backward_passes}
-        return re.compile(r"\b(?:" + "|".join(map(re.escape, sorted(names))) + r")\b" if names else r"(?!)")
+    def _node_names(self) -> frozenset[str]:
+        return frozenset(one.self_type for one in self._backward_passes)
 
     def _built(self, function: Fn) -> frozenset[str]:
         known = self._names.get(function.index)
         if known is None:
             text = function.text(function.facts.body_start, function.facts.body_end)
-            known = self._names[function.index] = frozenset(self._node_name.findall(text))
+            known = self._names[function.index] = self._node_names.intersection(_TYPE_NAME.findall(text))
         return known
 
     def _next(self, function: Fn) -> tuple[Fn, ...]:

@@ -20,8 +20,14 @@ class Rejections:
         self._find()
 
     def _find(self) -> None:
+        telling = self._graph.erring | self._graph.calling(self._refusing)
         for function in self._graph.workspace.functions:
-            if not function.has_body or function.is_test_code or function.name in self._graph.transfers:
+            if (
+                function.index not in telling
+                or not function.has_body
+                or function.is_test_code
+                or function.name in self._graph.transfers
+            ):
                 continue
             reason = self._own_rejection(function)
             if reason is not None:
