@@ -61,6 +61,10 @@ class DishonestReport(Rule):
 
             // If the kernel can't be loaded we fall back to the host.  //~ FT018
             pub fn load() {}
+
+            /// If the build fails (another architecture), falls back to drawing  //~ FT018
+            /// numbers on the CPU.
+            pub fn draw() {}
             """,
         ),
         Example(
@@ -137,6 +141,9 @@ class DishonestReport(Rule):
             """
             // Teardown is best effort. Names fall back to the file's stem if the tag is missing.
             pub fn close() {}
+
+            // If the rate is missing, falls back to counting frames (on any device, the CPU too).
+            pub fn count() {}
 
             // Peer copies fall back to a host-staged copy when peer access is unavailable.
             pub fn copy() {}

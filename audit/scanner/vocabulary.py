@@ -38,7 +38,8 @@ _IF = _any("if", "when", "whenever", "where")
 _WHEN = _any("on", "upon", "if", "when", "whenever", "after", "in case")
 _BACK = _any(r"falls?[\s-]+back", r"falling[\s-]+back", "fallback", "reverts?", "degrades?")
 _TO_HOST = rf"(?:on)?to\s+(?:an?\s+|the\s+|its\s+)?(?:\w+\s+)?{_HOST}\b"
-_BACK_TO_HOST = rf"\b{_BACK}\s+(?:\w+ly\s+)?{_TO_HOST}"
+_TO_DOING_ON_HOST = rf"to\s+\w+ing\s+(?:\w+\s+){{0,3}}?on\s+(?:the\s+)?{_HOST}\b"
+_BACK_TO_HOST = rf"\b{_BACK}\s+(?:\w+ly\s+)?(?:{_TO_HOST}|{_TO_DOING_ON_HOST})"
 _OTHERWISE_HOST = rf"(?:otherwise|else)\b.{{0,25}}?\b{_HOST}\b|{_HOST}\b.{{0,20}}?\b(?:otherwise|else)\b"
 _SMOOTHLY = rf"\b{_any('automatic', 'graceful', 'transparent', 'seamless')}(?:al)?(?:ly)?\b"
 _SUPPORT = _any("support", "acceleration", "execution", r"offload\w*", "backend", "kernels?")
@@ -59,7 +60,7 @@ _PATTERNS = (
     *_compiled(
         "falls-back-on-error",
         rf"{_BACK_TO_HOST}[^,;()]{{0,40}}?\b{_WHEN}\b[^,;()]{{0,40}}?\b{_WRONG}\b",
-        rf"\b{_WHEN}\b[^;()]{{0,40}}?\b{_WRONG}\b[^;()]{{0,40}}?{_BACK_TO_HOST}",
+        rf"\b{_WHEN}\b[^;()]{{0,40}}?\b{_WRONG}\b(?:\s*\([^()]*\))?[^;()]{{0,40}}?{_BACK_TO_HOST}",
         rf"\b{_HOST}[\s-]+fallback\s+{_WHEN}\b.{{0,40}}?\b{_WRONG}\b",
     ),
     *_compiled(
