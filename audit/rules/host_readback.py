@@ -103,6 +103,31 @@ class HostReadback(Rule):
             path="ferrotorch-nn/src/lib.rs",
         ),
         Example(
+            "outcome of a closure that reads on its way",
+            """
+            pub fn settle<F>(f: F, start: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>>
+            where
+                F: Fn(&Tensor<f32>) -> FerrotorchResult<Tensor<f32>>,
+            {
+                let settled = no_grad(|| {
+                    let mut x = start.clone();
+                    for _ in 0..9 {
+                        let next = f(&x)?;
+                        let moved: f32 = next.data_vec()?.iter().sum();  //~ FT008
+                        if moved < 1.0 {
+                            return Ok(next);
+                        }
+                        x = next;
+                    }
+                    Ok(x)
+                })?;
+                let data = settled.data_vec()?;  //~ FT008
+                Tensor::from_operation(TensorStorage::cpu(data), settled.shape().to_vec(), node(&settled))
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
             "second pass of a reduction on the host",
             """
             pub fn gpu_reduce_sum(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {

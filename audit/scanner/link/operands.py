@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from audit.scanner.extract.facts import Call
+from audit.scanner.extract.facts import Call, Let, RegionKind
 from audit.scanner.link.flow import Flow
 from audit.scanner.link.unit import Fn, base_type
 from audit.scanner.link.workspace import Workspace
@@ -69,7 +69,7 @@ class Operands:
             return False
         let = flow.let_in_scope(path, *place)
         if let is not None:
-            value = function.text(let.value_start, let.value_end)
+            value = _yielded(function, let)
             return value == text or self._may_be(function, flow, value, (let.start, let.region), depth - 1)
         type_ = next((one.type for one in function.facts.parameters if one.name == path), None)
         is_whole = path == text
@@ -185,6 +185,17 @@ class Operands:
         facts = function.facts
         header = function.text(facts.name_start, facts.body_start or facts.end)
         return any(not self.names_device_type(found[1]) for found in _CALLABLE.finditer(header))
+
+
+def _yielded(function: Fn, let: Let) -> str:
+    """Return the value of a let as text, without what closures in it do before they yield theirs."""
+    kept = ""
+    start = let.value_start
+    for region in function.facts.regions:
+        if region.kind == RegionKind.CLOSURE and start <= region.start < region.tail_start < let.value_end:
+            kept += function.text(start, region.start)
+            start = region.tail_start
+    return kept + function.text(start, let.value_end)
 
 
 def _associated(function: Fn, name: str) -> str:

@@ -156,12 +156,14 @@ class HostPaths:
         if uses[0] is uses[1] is Use.REWRAPPED or (uses[0] is Use.MEASURED) != (uses[1] is Use.MEASURED):
             return True
         launch = self._work.launch_of(function, read)
-        return launch is not None and before.call.end < launch.start < read.call.start
+        if launch is None or launch.start > read.call.start:
+            return False
+        return before.call.end < max(launch.start, self._bound(function, read))
 
-    def _uploaded(self, function: Fn, read: Read) -> int:
-        """Return where the local that is read was uploaded last, before it got its value, or 0."""
+    def _bound(self, function: Fn, read: Read) -> int:
+        """Return where the local that is read has got its value, or 0."""
         name = re.match(r"[&*\s]*(\w+)$", read.operand.strip())
-        bound = max(
+        return max(
             (
                 let.value_end
                 for let in function.facts.lets
@@ -171,6 +173,10 @@ class HostPaths:
             ),
             default=0,
         )
+
+    def _uploaded(self, function: Fn, read: Read) -> int:
+        """Return where the local that is read was uploaded last, before it got its value, or 0."""
+        bound = self._bound(function, read)
         names = self._summaries.profile.uploads
         return max(
             (call.end for call in function.facts.calls if call.name in names and call.end <= bound), default=0
