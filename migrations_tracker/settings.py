@@ -174,6 +174,12 @@ CELERY_BROKER_URL = env.secret(
     meaning="Valkey or Redis, `redis://:password@host:6379/0`. Unset, `make run` brings its own.",
 )
 SCAN_JOBS = env.number("SCAN_JOBS", default=1, meaning="Processes that one scan reads files with.")
+SCAN_SHARED_FROM_MB = env.number(
+    "SCAN_SHARED_FROM_MB",
+    default=4,
+    meaning="From how much Rust that was never parsed before all workers share the parsing of one scan; with "
+    "SCAN_JOBS above 1, each scan uses processes of its own instead.",
+)
 SCAN_CACHE_DIR = Path(
     env.text(
         "SCAN_CACHE_DIR", default=str(VAR_DIR / "cache"), meaning="Where what was read of each file is kept."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from audit.models import AskedBy, Repository, ScanRun
-from audit.services import claims, rederiving, scan_requests, scan_runs
+from audit.services import claims, extraction, rederiving, scan_requests, scan_runs, scanning
 from migrations_tracker.services import (
     deliveries,
     matches,
@@ -40,8 +40,14 @@ def scan_follow(repository_id: int) -> None:
 @shared_task(name=scans.SCAN_RUN_TASK)
 def scan_run_execute(pk: int) -> None:
     """Run a scan and store what it found."""
-    if scan_runs.scan_run_execute(pk=pk, after_ingest=scan_run_follow_up):
+    if scan_runs.scan_run_execute(pk=pk, after_ingest=scan_run_follow_up, tell=scans.chunks_tell):
         plan_proposals.plan_follow(scan_run_id=pk)
+
+
+@shared_task(name=scans.SCAN_CHUNK_TASK)
+def scan_chunk_execute(pk: int) -> None:
+    """Parse a part of a large scan that another worker runs."""
+    extraction.chunk_execute(pk=pk, open_source=scanning.files_of)
 
 
 @shared_task(name="migrations_tracker.tasks.claims_read")

@@ -18,7 +18,7 @@ from audit.models.parity import (
 )
 from audit.models.repository import Branch, Commit, Crate, Repository, RepositoryKind
 from audit.models.result import Result
-from audit.models.scan import AskedBy, ScanFile, ScanRequest, ScanRule, ScanRun
+from audit.models.scan import AskedBy, ScanChunk, ScanFile, ScanRequest, ScanRule, ScanRun
 from audit.models.site import FallbackSite, Lineage, SiteState
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "RepositoryKind",
     "Result",
     "RowState",
+    "ScanChunk",
     "ScanFile",
     "ScanRequest",
     "ScanRule",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.urls import reverse
@@ -114,6 +115,27 @@ class ScanRun(LeasedRow):
 
     def get_absolute_url(self) -> str:
         return reverse("scan-detail", args=[self.pk])
+
+
+class ScanChunk(LeasedRow):
+    """Some files of a large scan that any worker may parse, for all to find in the cache.
+
+    The rows go with the phase: what nobody took or finished, the scan's own worker does.
+    """
+
+    scan_run = models.ForeignKey(ScanRun, on_delete=models.CASCADE, related_name="chunks")
+    number = models.PositiveIntegerField()
+    paths = ArrayField(models.TextField())
+
+    class Meta:
+        ordering = ("scan_run", "number")
+        constraints = (
+            *lease_constraints("scan_chunk"),
+            models.UniqueConstraint(name="scan_chunk_once", fields=["scan_run", "number"]),
+        )
+
+    def __str__(self) -> str:
+        return f"Part {self.number} of {self.scan_run}"
 
 
 class ScanFile(models.Model):

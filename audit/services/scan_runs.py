@@ -16,6 +16,7 @@ from audit.scanner.errors import ScanError
 from audit.scanner.report import Progress
 from audit.services import scanning
 from audit.services.capabilities import capabilities_store
+from audit.services.extraction import TellWorkers
 from audit.services.gaps import capability_gaps_follow
 from audit.services.ingest import IngestSummary, scan_report_ingest
 from audit.services.inventories import inventory_store
@@ -25,10 +26,13 @@ from audit.services.matches import matches_store
 AfterIngest = Callable[[IngestSummary], None]
 
 
-def scan_run_execute(*, pk: int, after_ingest: AfterIngest, lease: timedelta = LEASE) -> bool:
+def scan_run_execute(
+    *, pk: int, after_ingest: AfterIngest, lease: timedelta = LEASE, tell: TellWorkers | None = None
+) -> bool:
     """Run a waiting scan, or one whose worker was lost, and store what it found.
 
-    `after_ingest` runs in the transaction that stores the results. Returns whether this call stored them.
+    `after_ingest` runs in the transaction that stores the results; `tell` lets other workers know of parts
+    that they may parse. Returns whether this call stored the results.
     """
     lease_id = lease_claim(model=ScanRun, pk=pk, lease=lease)
     if lease_id is None:
@@ -36,7 +40,7 @@ def scan_run_execute(*, pk: int, after_ingest: AfterIngest, lease: timedelta = L
     scan_run = ScanRun.objects.select_related("repository", "commit", "branch").get(pk=pk)
     try:
         with lease_kept(row=scan_run, lease_id=lease_id, lease=lease) as heartbeat:
-            scanned = _scan(scan_run, heartbeat)
+            scanned = _scan(scan_run, heartbeat, tell)
             # Unused while the scanner worked, the connection may be of a database that was started anew.
             connection.close_if_unusable_or_obsolete()
             heartbeat.note(phase="ingest", done=0, total=len(scanned.report.results))
@@ -82,7 +86,7 @@ def _store(
     scan_report_ingest(scan_run=scan_run, lease_id=lease_id, report=report, after_ingest=with_capabilities)
 
 
-def _scan(scan_run: ScanRun, heartbeat: Heartbeat) -> scanning.Scanned:
+def _scan(scan_run: ScanRun, heartbeat: Heartbeat, tell: TellWorkers | None) -> scanning.Scanned:
     judge = scanning.judge_current(repository=scan_run.repository, commit=scan_run.commit)
     asked = (scan_run.scanner_version, scan_run.profile_hash, scan_run.ptxas_version)
     if asked != (judge.scanner_version, judge.profile_hash, judge.ptxas_version):
@@ -94,7 +98,7 @@ def _scan(scan_run: ScanRun, heartbeat: Heartbeat) -> scanning.Scanned:
     def note(progress: Progress) -> None:
         heartbeat.note(phase=progress.phase, done=progress.done, total=progress.total)
 
-    scanned = scanning.commit_scan(scan_run=scan_run, progress=note)
+    scanned = scanning.commit_scan(scan_run=scan_run, progress=note, tell=tell)
     if scan_run.commit.is_snapshot:
         scanning.snapshot_check(scan_run=scan_run)
     return scanned

@@ -24,6 +24,7 @@ from audit.scanner.report import EarlierResult, Progress, ScanReport
 from audit.scanner.source.base import Content, Source
 from audit.scanner.source.opening import open_source
 from audit.services.capabilities import Capabilities, capabilities_derive
+from audit.services.extraction import TellWorkers, extraction_share
 from audit.services.facts_cache import shared_cache
 from audit.services.git_repository import git_dir_of
 from audit.services.matches import rulings_in_force
@@ -59,12 +60,24 @@ class Scanned:
     inventory: Inventory
 
 
-def commit_scan(*, scan_run: ScanRun, progress: Callable[[Progress], None]) -> Scanned:
-    """Scan the commit of a scan's row, and ask what became of the sites that are open on its branch."""
-    source = _source(scan_run.repository, scan_run.commit)
+def commit_scan(
+    *, scan_run: ScanRun, progress: Callable[[Progress], None], tell: TellWorkers | None = None
+) -> Scanned:
+    """Scan the commit of a scan's row, and ask what became of the sites that are open on its branch.
+
+    With `tell`, other workers are told of parts of a large commit that they may parse.
+    """
+    source = files_of(scan_run)
+    if tell is not None:
+        extraction_share(scan_run=scan_run, source=source, tell=tell, note=progress)
     chosen = _chosen(scan_run.repository, source)
     earlier = states_asked(branch=scan_run.branch) if scan_run.branch else ()
     return _scanned(scan_run, source, chosen, RULES, progress, earlier)
+
+
+def files_of(scan_run: ScanRun) -> Source:
+    """Open the files of a scan's commit."""
+    return _source(scan_run.repository, scan_run.commit)
 
 
 def commit_derive(*, scan_run: ScanRun) -> Scanned:

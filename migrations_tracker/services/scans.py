@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from celery import current_app
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models.functions import Now
+from kombu.exceptions import OperationalError
 
-from audit.models import AskedBy, LeasedRow, Repository, RepositoryKind, RowState, ScanRequest, ScanRun
+from audit.models import (
+    AskedBy,
+    LeasedRow,
+    Repository,
+    RepositoryKind,
+    RowState,
+    ScanChunk,
+    ScanRequest,
+    ScanRun,
+)
 from audit.services.leases import lease_give_up_lost, lease_wake
 from audit.services.scan_requests import (
     commit_locate,
@@ -23,6 +35,9 @@ SCAN_RUN_TASK = "migrations_tracker.tasks.scan_run_execute"
 SCAN_REQUEST_TASK = "migrations_tracker.tasks.scan_request_execute"
 MECHANICAL_REPORT_TASK = "migrations_tracker.tasks.verification_report_execute"
 VERIFICATION_REQUEST_TASK = "migrations_tracker.tasks.verification_request_execute"
+SCAN_CHUNK_TASK = "migrations_tracker.tasks.scan_chunk_execute"
+# Sooner or later the scan's own worker has parsed it.
+CHUNK_LIVES_SECONDS = 300
 DELIVERY_TASK = "migrations_tracker.tasks.delivery_execute"
 REPORT_TASK = "migrations_tracker.tasks.report_execute"
 SCHEDULE_TASK = "migrations_tracker.tasks.schedule_execute"
@@ -100,6 +115,15 @@ def row_wake(*, row: LeasedRow) -> None:
         _send(model, row.pk)
 
     transaction.on_commit(send, robust=True)
+
+
+def chunks_tell(chunks: Sequence[ScanChunk]) -> None:
+    """Tell the workers of parts that they may parse; where the broker is away, nobody takes them."""
+    for chunk in chunks:
+        try:
+            current_app.send_task(SCAN_CHUNK_TASK, kwargs={"pk": chunk.pk}, expires=CHUNK_LIVES_SECONDS)
+        except (OSError, OperationalError):
+            return
 
 
 def rows_wake_lost() -> int:

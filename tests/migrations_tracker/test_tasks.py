@@ -14,7 +14,7 @@ from django.core.management import CommandError, call_command
 from django.db import OperationalError, connection
 from django.db.models.functions import Now
 
-from audit.models import FallbackSite, Result, RowState, ScanRun
+from audit.models import FallbackSite, Result, RowState, ScanChunk, ScanRun
 from audit.services.repositories import repository_add
 from audit.services.scan_runs import scan_run_cancel
 from migrations_tracker.models import SiteMigration
@@ -129,6 +129,28 @@ def test_a_scan_cancelled_while_it_runs_ends_its_worker_s_work_and_stores_nothin
     assert (row.state, str(row.cancelled_by), row.lease_id) == (RowState.CANCELLED, "ada", None)
     assert row.phase in {"read", "extract"}, "the worker went on"
     assert not Result.objects.exists()
+
+
+def test_two_workers_share_the_parsing_of_a_large_commit(
+    start_worker: Callable[..., WorkerProcess], environment: dict[str, str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "large"
+    for number in range(6):
+        shutil.copytree(SAMPLE, folder / f"copy-{number}")
+        for path in (folder / f"copy-{number}").rglob("*.rs"):
+            # Else every copy would be the same blobs, parsed once.
+            path.write_text(path.read_text() + f"// copy {number}\n")
+    scan_run = scan_ask(repository=repository_add(location=str(folder), actor=None), actor=None)
+    assert isinstance(scan_run, ScanRun)
+    environment["SCAN_SHARED_FROM_MB"] = "0"
+    workers = [start_worker(environment=environment) for _ in range(2)]
+    rows_wake_lost()
+    wait_until(lambda: is_over(scan_run))
+    assert (scan_run.state, scan_run.failure_reason) == (RowState.SUCCEEDED, "")
+    assert scan_run.result_count == Result.objects.count() > 0
+    # The one that scans takes parts without a message; a message that it gets afterwards finds no part.
+    wait_until(lambda: any("scan_chunk_execute[" in worker.log.read_text() for worker in workers))
+    assert not ScanChunk.objects.exists()
 
 
 def test_a_broker_that_is_away_delays_a_scan_and_loses_nothing(

@@ -99,7 +99,7 @@ def answer_with(monkeypatch: pytest.MonkeyPatch, act: Callable[[], ScanReport]) 
     judge = scanning.Judge("1.0", "ferrotorch", "0" * 64, "")
     monkeypatch.setattr(scanning, "judge_current", lambda *, repository, commit: judge)
     monkeypatch.setattr(scanning, "snapshot_check", lambda *, scan_run: None)
-    monkeypatch.setattr(scanning, "commit_scan", lambda *, scan_run, progress: scanned(act()))
+    monkeypatch.setattr(scanning, "commit_scan", lambda *, scan_run, progress, tell: scanned(act()))
 
 
 def test_a_git_repository_is_scanned_from_asking_to_sites(tree: Path) -> None:
@@ -237,7 +237,7 @@ def test_progress_is_stored_while_the_scan_runs(monkeypatch: pytest.MonkeyPatch)
     seen: list[tuple[str, int, int]] = []
     answer_with(monkeypatch, make_report)
 
-    def scan(*, scan_run: ScanRun, progress: Callable[[Progress], None]) -> object:
+    def scan(*, scan_run: ScanRun, progress: Callable[[Progress], None], tell: object) -> object:
         progress(Progress("extract", 7, 9))
         for _ in range(200):
             scan_run.refresh_from_db()
