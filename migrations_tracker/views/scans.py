@@ -19,6 +19,7 @@ from audit.services.scan_runs import scan_run_cancel
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.selectors import overview
 from migrations_tracker.services.scans import scan_retry
+from workers.selectors.runners import gpu_work_of
 
 
 @login_required
@@ -45,6 +46,7 @@ def scan_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             "rules_run": [rule for rule in rules if rule.status == "ran"],
             "rules_not_run": [rule for rule in rules if rule.status != "ran"],
             "claims": claims_of(scan_run=scan_run),
+            "gpu_work": gpu_work_of(commit=scan_run.commit),
             "files_not_scanned": overview.files_not_scanned(scan_run=scan_run),
         }
     return render(request, "scan_detail.html", context)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db.models import Sum
+from django.db.models import Count, Sum
 from django.utils import timezone
 
-from audit.models import RowState
+from audit.models import Commit, RowState
 from workers.models import MachineEvent, ProbeReading, Runner, VerificationJob
 from workers.services.jobs import ALIVE, BUDGET_WINDOW
 
@@ -90,3 +90,19 @@ def gpu_minutes_budget() -> int:
     """Tell for how many minutes tests may run on GPUs within the window; 0 is no limit."""
     budget: int = settings.GPU_MINUTES_PER_DAY
     return budget
+
+
+@dataclass(frozen=True, slots=True)
+class GpuWork:
+    """What runners did for a commit."""
+
+    jobs: int
+    tests: int
+    minutes: float
+
+
+def gpu_work_of(*, commit: Commit) -> GpuWork:
+    """Tell how many jobs and tests of a commit were done, and for how many minutes on GPUs."""
+    done = VerificationJob.objects.filter(commit=commit).exclude(outcome_state="")
+    found = done.aggregate(jobs=Count("pk"), tests=Sum("done"), seconds=Sum("gpu_seconds"))
+    return GpuWork(found["jobs"], found["tests"] or 0, (found["seconds"] or 0) / 60)

@@ -255,3 +255,11 @@ def test_no_page_carries_style_or_script_of_its_own(client: Client, repository: 
     for address in PAGES:
         page = text(client, place(address, verification))
         assert " style=" not in page and "<script>" not in page, address
+
+
+def test_a_scans_page_says_how_long_its_commit_was_on_gpus(client: Client, repository: Repository) -> None:
+    scan = repository.scan_runs.latest("id")
+    assert "no test of the commit was run" in text(client, scan.get_absolute_url())
+    verification = verified(repository, "relu_kernel")
+    VerificationJob.objects.filter(pk=verification.job_id).update(commit=scan.commit, gpu_seconds=90)
+    assert "1.5 minutes, 1 test of the commit in 1 job" in text(client, scan.get_absolute_url())

@@ -1,0 +1,72 @@
+"""Proof from a GPU moves what is migrated on to verified, and nothing else does."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from audit.models import FallbackSite, Repository
+from audit.scanner.report import Outcome, SiteOutcome
+from migrations_tracker.lifecycle import Status
+from migrations_tracker.models import SiteMigration, Transition
+from migrations_tracker.services.verification_follow_up import verification_follow_up
+from tests.factories import ingest, make_report, make_repository, make_result
+from tests.workers.machines import make_job, make_outcome, make_runner, signed
+from workers.services import jobs
+from workers.services.jobs import FunctionProof, jobs_dispatch
+from workers.services.outcomes import outcome_accept
+
+pytestmark = pytest.mark.django_db
+SYMBOL = "minitorch_gpu::ops::relu"
+
+
+@pytest.fixture
+def repository(monkeypatch: pytest.MonkeyPatch) -> Repository:
+    """A repository whose one site was seen, and is migrated: it became a device kernel."""
+    monkeypatch.setattr(jobs, "job_send", lambda **_: None)
+    made = make_repository()
+    ingest(made, make_report([make_result(SYMBOL)]))
+    gone = make_report(files=["minitorch-gpu/src/ops.rs"])
+    told = SiteOutcome(Outcome.DEVICE_KERNEL, "`relu` runs on the device")
+    ingest(made, dataclasses.replace(gone, outcomes={FallbackSite.objects.get().pk: told}))
+    SiteMigration.objects.update(status=Status.MIGRATED.value)
+    return made
+
+
+def verify(repository: Repository, *kernels: str, symbol: str = SYMBOL) -> SiteMigration:
+    runner = make_runner()
+    job = make_job(repository, functions={0: [FunctionProof(symbol, "d" * 64, ("relu_kernel",))]})
+    assert jobs_dispatch() == 1
+    job.refresh_from_db()
+    raw = signed(make_outcome(job, *kernels), runner)
+    outcome_accept(runner=runner, job_id=job.pk, raw=raw, after=verification_follow_up)
+    return SiteMigration.objects.get()
+
+
+def test_proof_of_its_function_makes_a_migrated_site_verified(repository: Repository) -> None:
+    migration = verify(repository, "relu_kernel")
+    assert migration.status == Status.VERIFIED
+    step = Transition.objects.latest("id")
+    assert (step.cause, step.actor, step.from_status) == ("gpu", None, "migrated")
+    assert "on-device" in step.reason
+
+
+def test_a_test_that_ran_nothing_proves_nothing(repository: Repository) -> None:
+    assert verify(repository).status == Status.MIGRATED
+
+
+def test_proof_of_another_function_moves_nothing(repository: Repository) -> None:
+    assert verify(repository, "relu_kernel", symbol="minitorch_gpu::ops::exp").status == Status.MIGRATED
+
+
+def test_a_site_that_the_scanner_sees_is_not_verified_whatever_ran(repository: Repository) -> None:
+    ingest(repository, make_report([make_result(SYMBOL)]))
+    SiteMigration.objects.update(status=Status.MIGRATED.value)
+    assert verify(repository, "relu_kernel").status == Status.MIGRATED
+
+
+@pytest.mark.parametrize("status", [Status.OPEN, Status.IN_REVIEW, Status.REOPENED])
+def test_what_is_not_migrated_stays_where_it_is(repository: Repository, status: Status) -> None:
+    SiteMigration.objects.update(status=status.value)
+    assert verify(repository, "relu_kernel").status == status
