@@ -3,9 +3,9 @@
 Results are generated: 40 to a file, each in an item of its own, with two steps of evidence and three
 fingerprints. For each size a new repository gets them as a first scan (all new), as a second one (all
 unchanged, where they were), as a third one (all unchanged, each some lines further down), and as a fourth
-one in which one in a hundred is gone and as many are new. PostgreSQL runs as `make run` starts it. Beside
-the time the processor time is given, of this process and of the server's: on a machine that does other
-things, too, it says what the time would be.
+one in which one in a hundred is gone and as many are new; the first and the last are compared. PostgreSQL
+runs as `make run` starts it. Beside the time the processor time is given, of this process and of the
+server's: on a machine that does other things, too, it says what the time would be.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import argparse
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import psutil
 
@@ -31,6 +32,9 @@ from audit.scanner.report import (
     SourceInfo,
 )
 from benchmarks.database import database
+
+if TYPE_CHECKING:
+    from audit.models import ScanRun
 
 PER_FILE = 40
 RULES = ("FT001", "FT005", "FT008")
@@ -138,7 +142,24 @@ def measure(size: int) -> None:
     store(everything)
     store([result(number, shift=3) for number in range(size)])
     gone = size // 100
-    store([result(number, shift=4) for number in range(gone, size + gone)])
+    first = ScanRun.objects.filter(repository=repository).earliest("pk")
+    last = store([result(number, shift=4) for number in range(gone, size + gone)])
+    compare(first, last)
+
+
+def compare(earlier: ScanRun, later: ScanRun) -> None:
+    """Count what changed between two scans, list the first page of each kind, and print the time."""
+    from audit.selectors.changes import ChangeKind, change_counts, change_page
+
+    def both() -> None:
+        change_counts(earlier=earlier, later=later)
+        for kind in ChangeKind:
+            change_page(earlier=earlier, later=later, kind=kind)
+
+    counting, own, server = timed(lambda: change_counts(earlier=earlier, later=later))
+    print(f"        compared: counts {counting:.2f} s (cpu {own + server:.2f})", end=", ")
+    counting, own, server = timed(both)
+    print(f"counts and a page of each kind {counting:.2f} s (cpu {own + server:.2f})", flush=True)
 
 
 def main() -> None:

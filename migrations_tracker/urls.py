@@ -11,6 +11,7 @@ from migrations_tracker.sign_in import LogInForm
 from migrations_tracker.views import (
     account,
     capabilities,
+    doubtful_links,
     gaps,
     history,
     matches,
@@ -50,6 +51,9 @@ urlpatterns = [
     path("repositories/<slug:slug>/settings/", repositories.repository_settings, name="repository-settings"),
     path("scan-requests/<int:pk>/cancel/", scans.request_cancel, name="scan-request-cancel"),
     path("repositories/<slug:slug>/history/", history.branch_history, name="repository-history"),
+    path("repositories/<slug:slug>/guesses/", doubtful_links.doubtful_index, name="doubtful-links"),
+    path("lineage/<int:pk>/rule/", doubtful_links.link_rule, name="lineage-rule"),
+    path("lineage-rulings/<int:pk>/undo/", doubtful_links.link_undo, name="lineage-undo"),
     path("repositories/<slug:slug>/changes/", history.change_index, name="repository-changes"),
     path("scan-requests/<int:pk>/", scans.scan_request_detail, name="scan-request-detail"),
     path("scans/<int:pk>/", scans.scan_detail, name="scan-detail"),

@@ -8,6 +8,7 @@ from audit.models.gap import CapabilityGap, CapabilityGapChange, GapChangeKind
 from audit.models.history import BranchScan, SiteEvent, SiteEventKind, SiteTally
 from audit.models.inventory import WorkspaceInventory
 from audit.models.lease import LeasedRow, RowState
+from audit.models.lineage_ruling import LineageDecision, LineageRuling
 from audit.models.match import MatchRuling, OperationMatch
 from audit.models.parity import (
     Capability,
@@ -38,6 +39,8 @@ __all__ = [
     "GapChangeKind",
     "LeasedRow",
     "Lineage",
+    "LineageDecision",
+    "LineageRuling",
     "MatchRuling",
     "OperationMatch",
     "ParityChange",

@@ -12,7 +12,10 @@ from audit.scanner.report import BaselineState, Level
 
 
 class Result(models.Model):
-    """One match of a rule in one scan, as the scanner told it. A stored result never changes."""
+    """One match of a rule in one scan, as the scanner told it.
+
+    A stored result never changes. Only which site it is, which the scanner did not tell, can be ruled anew.
+    """
 
     # Not checked for each row: the scan's row is locked while its results are written.
     scan_run = models.ForeignKey(
@@ -52,7 +55,13 @@ class Result(models.Model):
                 condition=Q(start_line__gte=1, end_line__gte=models.F("start_line")),
             ),
         )
-        triggers = (pgtrigger.Protect(name="result_is_immutable", operation=pgtrigger.Update),)
+        triggers = (
+            pgtrigger.Protect(
+                name="result_is_immutable",
+                operation=pgtrigger.Update,
+                condition=pgtrigger.AnyChange(exclude=["site"]),
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.rule_id} {self.path}:{self.start_line}"

@@ -17,6 +17,8 @@ from audit.scanner.report import BaselineState, Level, Outcome
 
 # What a large scan adds to the word indexes waits there for vacuum, which does it in one go and meanwhile.
 PENDING_KILOBYTES = 64 * 1024
+# A link that is less sure than this is a guess, which a person is asked about.
+DOUBTFUL_BELOW = 0.7
 LEVEL_RANKS = {Level.ERROR: 0, Level.WARNING: 1, Level.NOTE: 2, Level.NONE: 3}
 
 
@@ -192,6 +194,11 @@ class Lineage(models.Model):
             ),
             models.CheckConstraint(
                 name="lineage_pass_known", condition=Q(match_pass__in=list(MATCH_PASS_LABELS))
+            ),
+        )
+        indexes = (
+            models.Index(
+                name="lineage_doubtful_idx", fields=["-id"], condition=Q(confidence__lt=DOUBTFUL_BELOW)
             ),
         )
 

@@ -10,9 +10,10 @@ import pytest
 from django.test import Client
 from django.urls import URLPattern, get_resolver, reverse
 
-from audit.models import CapabilityGap, FallbackSite, Repository, RowState
+from audit.models import CapabilityGap, FallbackSite, Lineage, Repository, RowState
 from audit.parity.capability import State
 from audit.scanner.report import FileStatus, ManifestEntry, RuleRun, RuleStatus
+from audit.services.lineage_rulings import lineage_confirm
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import Absence, Delivery, Person, Subscription
 from migrations_tracker.services.api_tokens import api_token_create
@@ -44,6 +45,8 @@ POST_ONLY = {
     "token-revoke",
     "subscription-stop",
     "delivery-resend",
+    "lineage-rule",
+    "lineage-undo",
     "scan-cancel",
     "scan-again",
     "scan-request-cancel",
@@ -106,7 +109,11 @@ def addresses(site: FallbackSite, repository: Repository) -> dict[str, str]:
     person = Person.objects.create(plan=plan, name="ada", skills=SKILLS, hours=[[0, 540, 1020]])
     away = Absence.objects.create(person=person, starts_at=EARLY, ends_at=LATE)
     schedule = schedule_request(plan=plan, actor=None)
+    lineage = Lineage.objects.earliest("pk")
+    ruling = lineage_confirm(lineage=lineage, actor=make_user("mary"))
     numbers = {
+        "lineage-rule": lineage.pk,
+        "lineage-undo": ruling.pk,
         "absence-delete": away.pk,
         **dict.fromkeys(("schedule-detail", "schedule-pin", "schedule-baseline"), schedule.pk),
         **dict.fromkeys(UNIT_ADDRESSES, unit.pk),

@@ -1,0 +1,65 @@
+"""Links between results and sites that a person is asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from audit.models import Lineage, LineageRuling, Repository, Result
+from audit.models.site import DOUBTFUL_BELOW
+
+PAGE_SIZE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class DoubtfulLink:
+    """A guess: the result that was taken for a site, and the site's result before it."""
+
+    lineage: Lineage
+    before: Result | None
+    ruling: LineageRuling | None
+
+
+@dataclass(frozen=True, slots=True)
+class DoubtfulPage:
+    """A page of links, newest first; `next` is 0 at the end."""
+
+    links: Sequence[DoubtfulLink]
+    total: int
+    next: int = 0
+
+
+def doubtful_links(
+    *, repository: Repository, is_ruled: bool = False, before: int = 0, size: int = PAGE_SIZE
+) -> DoubtfulPage:
+    """List the guesses that nobody has ruled about, or those that somebody has."""
+    in_force = LineageRuling.objects.filter(lineage=OuterRef("pk"), undone_at=None)
+    links: QuerySet[Lineage] = Lineage.objects.filter(
+        Exists(in_force) if is_ruled else ~Exists(in_force),
+        confidence__lt=DOUBTFUL_BELOW,
+        site__repository=repository,
+    )
+    total = links.count()
+    if before:
+        links = links.filter(pk__lt=before)
+    found = list(
+        links.select_related("site", "result", "scan_run", "to_commit", "from_commit").order_by("-pk")[
+            : size + 1
+        ]
+    )
+    shown = found[:size]
+    rulings = {
+        ruling.lineage_id: ruling
+        for ruling in LineageRuling.objects.filter(lineage__in=shown, undone_at=None).select_related(
+            "actor", "split_site"
+        )
+    }
+    rows = [DoubtfulLink(link, _before(link, rulings.get(link.pk)), rulings.get(link.pk)) for link in shown]
+    return DoubtfulPage(rows, total, shown[-1].pk if len(found) > size else 0)
+
+
+def _before(link: Lineage, ruling: LineageRuling | None) -> Result | None:
+    site_id = ruling.site_id if ruling is not None else link.site_id
+    return Result.objects.filter(site_id=site_id, pk__lt=link.result_id).order_by("-pk").first()
