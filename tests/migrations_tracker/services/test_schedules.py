@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.contrib.auth.models import User
 
 from audit.models import RowState
+from migrations_tracker import tasks
 from migrations_tracker.errors import PlanError
 from migrations_tracker.models import Person, Plan, Precedence, Schedule, ScheduledUnit, WorkUnit
 from migrations_tracker.scheduling.problem import OFFICE, Problem, SolveOptions
@@ -16,7 +19,7 @@ from migrations_tracker.scheduling.problem import Schedule as Answer
 from migrations_tracker.scheduling.stored import from_plain
 from migrations_tracker.scheduling.validating import breaches
 from migrations_tracker.scheduling.what_if import WhatIf
-from migrations_tracker.services import schedules
+from migrations_tracker.services import scans, schedules
 from migrations_tracker.services.plan_people import absence_add, absence_remove, person_set
 from migrations_tracker.services.schedules import (
     baseline_set,
@@ -82,6 +85,23 @@ def test_a_worker_improves_it_and_says_how_good_it_is(plan: Plan) -> None:
     assert row.forecast["runs"] > 0
     assert list(row.forecast["percentiles"]) == ["10", "50", "80", "90", "95"]
     assert not schedule_execute(pk=row.pk, options=QUICK)
+
+
+def test_the_task_that_is_sent_for_a_schedule_improves_it(
+    plan: Plan,
+    monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: Callable[..., AbstractContextManager[object]],
+) -> None:
+    sent: list[tuple[str, dict[str, int]]] = []
+    monkeypatch.setattr(scans.current_app, "send_task", lambda name, kwargs: sent.append((name, kwargs)))
+    row = ask(plan)
+    with django_capture_on_commit_callbacks(execute=True):
+        scans.row_wake(row=row)
+    assert sent == [(scans.SCHEDULE_TASK, {"pk": row.pk})]
+    assert tasks.schedule_execute.name == scans.SCHEDULE_TASK
+    tasks.schedule_execute.run(**sent[0][1])
+    row.refresh_from_db()
+    assert row.state == RowState.SUCCEEDED
 
 
 def test_the_same_seed_gives_the_same_schedule(plan: Plan) -> None:
