@@ -13,6 +13,7 @@ from audit.rules.forms.deferred import (
     lying_arm,
     skipped_device,
     unchecked_launches,
+    unmeasured_times,
     waits_instead,
 )
 from audit.rules.forms.stubs import Stubs
@@ -30,8 +31,8 @@ class DeferredKernel(Rule):
     for success without the work: a device error that becomes `Ok`, a launch whose result is dropped, an
     initialisation that does nothing, an empty body that is to be written later, a branch for the device
     that returns at once, a device match that hands the input back, an empty buffer in place of a failed
-    launch, a launch whose status only a debug build looks at, literals as measured figures, a sleep in
-    place of work, a code generator that drops what it does not know.
+    launch, a launch whose status only a debug build looks at, literals as measured figures or as a time
+    that could not be measured, a sleep in place of work, a code generator that drops what it does not know.
 
     ## Why is this bad?
     The operator is there and is exported; it aborts the process, or it returns a value that nobody
@@ -86,6 +87,21 @@ class DeferredKernel(Rule):
                 fn free_cached(&self) {  //~ FT003
                     // Hand over to the allocator once it caches.
                 }
+            }
+            """,
+        ),
+        Example(
+            "number in place of a time that could not be measured",
+            """
+            pub fn finish(start: &CudaEvent, end: &CudaEvent) -> u64 {
+                match start.elapsed_ms(end) {
+                    Ok(ms) if ms > 0.0 => (ms * 1000.0) as u64,
+                    _ => 0,  //~ FT003
+                }
+            }
+
+            pub fn replay_ms(start: &CudaEvent, end: &CudaEvent) -> f32 {
+                start.elapsed_ms(end).unwrap_or(0.0)  //~ FT003
             }
             """,
         ),
@@ -355,6 +371,21 @@ class DeferredKernel(Rule):
             path="ferrotorch-core/src/lib.rs",
         ),
         Example(
+            "time of the host, and one whose failure is told",
+            """
+            pub fn age(file: &Meta) -> Duration {
+                file.modified.elapsed().unwrap_or_default()
+            }
+
+            pub fn finish(start: &CudaEvent, end: &CudaEvent) -> (f32, bool) {
+                match start.elapsed_ms(end) {
+                    Ok(ms) => (ms, false),
+                    Err(_) => (0.0, true),
+                }
+            }
+            """,
+        ),
+        Example(
             "empty body that needs nothing, and one that nobody calls",
             """
             impl Guard {
@@ -473,6 +504,7 @@ class DeferredKernel(Rule):
             yield from empty_placeholders(judgement, function)
             yield from unchecked_launches(judgement, function)
             yield from invented_figures(judgement, function)
+            yield from unmeasured_times(judgement, function)
             yield from waits_instead(judgement, function)
             if emitter.search(function.name):
                 for start, end in dropped_statements(function):

@@ -28,6 +28,9 @@ _BLANK = re.compile(
 )
 # What is said of a body that is yet to be written.
 _YET_TO_COME = re.compile(r"(?i:placeholder|not (?:yet|implemented)|\bfuture:)|\bTODO\b")
+_FAILED = re.compile(r"^(?:_|Err\(\w+\))$")
+_NUMBER = r"\d[\d_.]*(?:[fiu](?:8|16|32|64|128|size))?"
+_DEFAULT = re.compile(rf"\s*\.\s*unwrap_or(?:_default\(\)|\(\s*{_NUMBER}\s*\))")
 _STATUS_CHECKS = frozenset({"debug_assert", "debug_assert_eq", "debug_assert_ne"})
 
 
@@ -121,6 +124,29 @@ def invented_figures(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
         literal == parts > 0 and _ignores_device(judgement, function)
     ):
         yield Candidate(function.unit, body.tail_start, body.tail_end, function, "invented-figures")
+
+
+def unmeasured_times(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
+    """Yield numbers in place of a time between two events of the device that could not be measured."""
+    for call in function.facts.calls:
+        if "elapsed" not in call.name.lower() or call.kind == CallKind.MACRO:
+            continue
+        if not judgement.summaries.resolver.arguments(function, call):
+            # A clock of the host needs no second event, and does not fail.
+            continue
+        default = _DEFAULT.match(function.text(call.end, function.facts.body_end))
+        if default is not None:
+            end = call.end + len(default[0].encode())
+            yield Candidate(function.unit, call.start, end, function, "unmeasured-time")
+        for region in function.facts.regions:
+            pattern = function.text(region.pattern_start, region.pattern_end).strip()
+            if (
+                region.kind == RegionKind.ARM
+                and (region.condition_start, region.condition_end) == (call.start, call.end)
+                and _FAILED.match(pattern)
+                and re.fullmatch(_NUMBER, function.text(region.tail_start, region.tail_end))
+            ):
+                yield Candidate(function.unit, region.pattern_start, region.end, function, "unmeasured-time")
 
 
 def _ignores_device(judgement: Judgement, function: Fn) -> bool:
