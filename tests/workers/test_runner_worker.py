@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 import redis
 from django.conf import LazySettings
+from django.test import Client
 from django.utils import timezone
 from pytest_django.live_server_helper import LiveServer
 
@@ -26,18 +27,20 @@ from audit.models import Repository, RowState
 from migrations_tracker.services.verification_follow_up import verification_follow_up
 from tests.factories import make_repository, make_user
 from tests.workers.machines import HARNESS, make_bundle_file, make_job
-from workers.models import Runner, TestBundle, VerificationJob
+from tests.workers.workspace import make_workspace
+from workers.models import Runner, TestBundle, Verification, VerificationJob
 from workers.protocol.codec import canonical_bytes
 from workers.protocol.outcome import Verdict
 from workers.protocol.report import Report, key_prefix_of, queue_of, reply_key_of
 from workers.runner.configuration import write_configuration
+from workers.runner.manifest import TestBinary
 from workers.runner.probe import probe_machine
 from workers.runner.probe.conclusions import RUN_ON_DEVICE
 from workers.runner.server import register
 from workers.services.broker import broker_admit, job_send
 from workers.services.bundles import bundle_keep, bundle_place
 from workers.services.jobs import jobs_dispatch, leased_spec
-from workers.services.reports import reports_collect
+from workers.services.reports import reports_collect, runners_admit
 from workers.services.runners import runner_add
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -164,6 +167,8 @@ def test_without_a_server_everything_goes_by_the_broker(
     folder.mkdir()
     (folder / f"{bundle.sha256}.tar").write_bytes((place / "bundle.tar").read_bytes())
     runner = start("rack-1", server=False, RUNNER_BUNDLES=str(folder))
+    # The clock does this every few seconds: it must not cut off the runner that listens.
+    runners_admit()
     job = make_job(repository, bundle=bundle)
     assert jobs_dispatch() == 1
 
@@ -281,3 +286,37 @@ def test_a_broker_that_was_started_anew_lets_runners_in_again(
         client.execute_command("ACL", "DELUSER", "runner-rack-1")
         broker_admit(runner=runner)
         assert b"runner-rack-1" in client.execute_command("ACL", "USERS")
+
+
+def test_a_button_on_a_page_leads_all_the_way_to_a_verdict(
+    start: Callable[..., RunnerProcess],
+    start_worker: Callable[..., object],
+    client: Client,
+    place: Path,
+    tmp_path: Path,
+) -> None:
+    repository, commit = make_workspace(tmp_path)
+    file = make_bundle_file(
+        place,
+        commit=commit.object_id,
+        crate="mini-gpu",
+        binaries=(TestBinary("mini_gpu", "bin/unit", "unit", ("ops::tests::relu_matches_the_host",)),),
+    )
+    bundle_keep(repository=repository, file=file, actor=None)
+    start("rack-1")
+    start_worker(environment={"SCAN_CACHE_DIR": str(tmp_path / "cache")})
+    person = make_user()
+    client.force_login(person)
+    asked = {"repository": repository.slug, "target": "function", "text": "gpu_relu", "revision": "main"}
+    page = client.post("/verifications/ask/", asked).headers["Location"]
+    wait_until(lambda: Verification.objects.count() == 2, "the verdicts")
+    found = dict(Verification.objects.values_list("test", "verdict"))
+    assert found == {
+        "ops::tests::relu_matches_the_host": Verdict.NO_DEVICE,
+        "ops::tests::relu_of_half_is_refused": Verdict.NO_DEVICE,
+    }
+    job = VerificationJob.objects.get()
+    assert (job.requested_by, job.outcome_state) == (person, "no-device")
+    assert "no-device" in client.get(page).content.decode()
+    verification = Verification.objects.earliest("position")
+    assert "no device" in client.get(verification.get_absolute_url()).content.decode()
