@@ -11,7 +11,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("audit", "0014_capability_groups"),
+        ("audit", "0015_chunks"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
