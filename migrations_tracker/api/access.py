@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from functools import update_wrapper
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec, cast
 
 import pghistory
+from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
@@ -15,6 +16,7 @@ from django.views.decorators.csrf import csrf_exempt
 from audit.errors import AuditError
 from audit.scanner.errors import ScanError
 from migrations_tracker.errors import PlanError
+from migrations_tracker.http import SignedInRequest
 from migrations_tracker.services.api_tokens import api_token_owner
 
 BAD_REQUEST, UNAUTHORISED, FORBIDDEN, NOT_FOUND, TOO_LARGE, UNPROCESSABLE = 400, 401, 403, 404, 413, 422
@@ -39,12 +41,9 @@ def for_programs(
     """
 
     def answer(request: HttpRequest, /, *args: _P.args, **kwargs: _P.kwargs) -> HttpResponse:
-        scheme, _, text = request.headers.get("Authorization", "").partition(" ")
-        owner = api_token_owner(text=text.strip()) if scheme.lower() == "bearer" else None
+        owner = _owner_of(request)
         if owner is None:
-            refused = refusal("Show a token: `Authorization: Bearer fa_...`.", UNAUTHORISED)
-            refused["WWW-Authenticate"] = "Bearer"
-            return refused
+            return _no_token()
         try:
             with pghistory.context(user=owner.pk):
                 return view(request, owner, *args, **kwargs)
@@ -54,6 +53,36 @@ def for_programs(
             return refusal(str(error), UNPROCESSABLE)
 
     return csrf_exempt(update_wrapper(answer, view))
+
+
+def readable_by_programs(
+    view: Callable[Concatenate[SignedInRequest, _P], HttpResponse],
+) -> Callable[Concatenate[HttpRequest, _P], HttpResponse]:
+    """Show a page that changes nothing to whoever is logged in, and to programs that show a token."""
+    for_people = login_required(view)
+
+    def answer(request: HttpRequest, /, *args: _P.args, **kwargs: _P.kwargs) -> HttpResponse:
+        signed_in = cast("SignedInRequest", request)
+        if "Authorization" not in request.headers:
+            return for_people(signed_in, *args, **kwargs)
+        owner = _owner_of(request)
+        if owner is None:
+            return _no_token()
+        signed_in.user = owner
+        return view(signed_in, *args, **kwargs)
+
+    return update_wrapper(answer, view)
+
+
+def _owner_of(request: HttpRequest) -> User | None:
+    scheme, _, text = request.headers.get("Authorization", "").partition(" ")
+    return api_token_owner(text=text.strip()) if scheme.lower() == "bearer" else None
+
+
+def _no_token() -> HttpResponse:
+    refused = refusal("Show a token: `Authorization: Bearer fa_...`.", UNAUTHORISED)
+    refused["WWW-Authenticate"] = "Bearer"
+    return refused
 
 
 def refusal(message: str, status: int) -> HttpResponse:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse, JsonResponse
 from django.views.decorators.http import require_GET
 
+from migrations_tracker.api.access import readable_by_programs
 from migrations_tracker.capability_texts import as_document
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.selectors.branches import branch_choose
@@ -14,7 +14,7 @@ from migrations_tracker.selectors.capability_list import capabilities_find, read
 NOT_FOUND = 404
 
 
-@login_required
+@readable_by_programs
 @require_GET
 def capabilities(request: SignedInRequest) -> HttpResponse:
     """Answer with the cells of a branch's last scan, narrowed by `op`, `dtype`, `device` and `direction`."""

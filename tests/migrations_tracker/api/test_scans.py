@@ -98,6 +98,15 @@ def test_a_session_is_no_token(repository: Repository, ada: User) -> None:
     assert client.post(reverse("api-scan-create", args=[repository.slug])).status_code == 401
 
 
+def test_a_program_reads_the_capabilities_with_its_token(token: str) -> None:
+    address = reverse("api-capabilities")
+    answer = Client(headers={"Authorization": f"Bearer {token}"}).get(address)
+    assert (answer.status_code, answer.json()) == (404, {"error": "No scan with capabilities is stored."})
+    assert Client(headers={"Authorization": "Bearer fa_no"}).get(address).status_code == 401
+    assert Client(headers={"Authorization": "Basic x"}).get(address).status_code == 401
+    assert Client().get(address)["Location"].startswith("/login/")
+
+
 def test_a_token_is_kept_as_a_digest_alone(token: str) -> None:
     row = ApiToken.objects.values().get()
     assert token not in str(row)
