@@ -26,10 +26,10 @@ class Attachments:
     def __init__(self, source: bytes, parsed: list[Parsed]) -> None:
         marks = sorted(
             [
-                (*node.byte_range, is_attribute)
+                (start, end, is_attribute)
                 for text in parsed
                 for name, is_attribute in (("attribute", True), ("comment", False))
-                for node in text.nodes(name)
+                for start, end in text.spans(name)
             ]
         )
         self._by_item: dict[int, tuple[tuple[str, ...], int]] = {}

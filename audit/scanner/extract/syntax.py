@@ -35,13 +35,14 @@ def _query() -> Query:
 class Parsed:
     """One text with its captures: the binding gives the nodes of a name in no particular order."""
 
-    __slots__ = ("captures", "root", "text")
+    __slots__ = ("_spans", "captures", "root", "text")
 
     def __init__(self, text: bytes, ranges: list[Range] | None = None) -> None:
         self.text = text
         parser = _parser() if ranges is None else Parser(_language(), included_ranges=ranges)
         self.root = parser.parse(text).root_node
         self.captures: Captures = QueryCursor(_query()).captures(self.root)
+        self._spans: dict[str, list[tuple[int, int]]] = {}
 
     def nodes(self, name: str) -> list[Node]:
         """Return the nodes captured under a name."""
@@ -53,7 +54,10 @@ class Parsed:
 
     def spans(self, name: str) -> list[tuple[int, int]]:
         """Return the spans captured under a name, in document order."""
-        return sorted([node.byte_range for node in self.nodes(name)])
+        found = self._spans.get(name)
+        if found is None:
+            found = self._spans[name] = sorted([node.byte_range for node in self.nodes(name)])
+        return found
 
 
 def parse(source: bytes) -> Parsed:
