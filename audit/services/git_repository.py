@@ -86,7 +86,7 @@ def branch_names(*, git_dir: Path) -> list[str]:
 def commit_texts(*, git_dir: Path, object_ids: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Read the messages of commits, and what each added to changelogs, against its first parent."""
     asked = "".join(f"{object_id}\n" for object_id in object_ids)
-    given = ("--no-walk=unsorted", "--stdin", "--no-show-signature", "--no-color")
+    given = ("--no-walk=unsorted", "--ignore-missing", "--stdin", "--no-show-signature", "--no-color")
     shown = git_run(git_dir, "log", *given, "--format=%x01%H%x00%B", asked=asked).stdout
     added = git_run(
         git_dir,

@@ -60,6 +60,13 @@ def test_a_commit_that_git_no_longer_has_is_not_asked_for_ever(repository: Repos
     assert not Claim.objects.exists()
 
 
+def test_a_commit_that_is_gone_takes_no_other_s_claims_with_it(repository: Repository) -> None:
+    gone = Commit.objects.create(repository=repository, object_id="1" * 40)
+    ingest(repository, make_report(), commit=gone)
+    assert claims_read() == 2
+    assert Claim.objects.exclude(commit=gone).count() == 3
+
+
 def test_the_scan_s_page_holds_each_claim_against_what_was_measured(repository: Repository) -> None:
     claims_read()
     scan_run = ScanRun.objects.get()
