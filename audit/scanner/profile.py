@@ -295,6 +295,8 @@ def _layer(text: str, origin: str) -> _Layer:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ProfileError(f"{origin}: not TOML: {error}") from error
+    except RecursionError as error:
+        raise ProfileError(f"{origin}: not TOML: nested too deeply") from error
     unknown = set(document) - set(PROFILE_SECTIONS) - {"name", "extends", "ptx_targets"}
     if unknown:
         raise ProfileError(f"{origin}: `{min(unknown)}` is no key of a profile")
@@ -350,7 +352,13 @@ def _check_words(value: object, key: str, origin: str) -> None:
     if not key.endswith("patterns"):
         return
     for pattern in value:
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            raise ProfileError(f"{origin}: `{key}`: `{pattern}` is no pattern: {error}") from error
+        # As a part of a larger one, which is how it is used: there flags such as `(?i)` and groups differ.
+        _check_pattern((pattern,), f"`{pattern}`", key, origin)
+    _check_pattern(tuple(value), "the list as a whole", key, origin)
+
+
+def _check_pattern(patterns: tuple[str, ...], called: str, key: str, origin: str) -> None:
+    try:
+        any_pattern(patterns)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ProfileError(f"{origin}: `{key}`: {called} is no pattern: {error}") from error

@@ -86,6 +86,8 @@ def parse_packages(manifests: Mapping[str, bytes]) -> tuple[tuple[Package, ...],
             documents[dirname(path)] = tomllib.loads(data.decode("utf-8"))
         except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             failed[path] = f"not a Cargo manifest: {error}"
+        except RecursionError:
+            failed[path] = "not a Cargo manifest: nested too deeply"
     workspaces = {
         folder: document["workspace"]
         for folder, document in documents.items()

@@ -6,7 +6,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 
+# The compiler itself gives up at 128.
+_MOST_NESTED = 128
 _TOKEN = re.compile(r'\s*(?:(?P<word>[A-Za-z_][\w:]*)|"(?P<text>[^"]*)"|(?P<sign>[(),=]))')
 
 
@@ -65,13 +68,25 @@ def _has_alternative(cfg: Cfg, name: str, values: frozenset[str] | None) -> bool
 
 @lru_cache(maxsize=4096)
 def parse_cfg(attribute: str) -> Cfg | None:
-    """Parse the predicate of a `#[cfg(..)]` or `#[cfg_attr(..)]`; None for any other attribute."""
+    """Parse the predicate of a `#[cfg(..)]` or `#[cfg_attr(..)]`.
+
+    None for any other attribute, and for one that is nested deeper than a compiler takes it.
+    """
     body = attribute.strip().removeprefix("#").removeprefix("!").strip()
     if not body.startswith("[cfg"):
         return None
     inner = re.sub(r"^\[\s*cfg(?:_attr)?\s*\(", "", body)
+    if _nesting(inner) > _MOST_NESTED:
+        return None
     cfg, _ = _parse(inner, 0)
     return cfg
+
+
+def _nesting(text: str) -> int:
+    if text.count("(") <= _MOST_NESTED:
+        return 0
+    steps = ((sign == "(") - (sign == ")") for sign in text)
+    return max(accumulate(steps))
 
 
 def cfgs_of(attributes: Iterable[str]) -> tuple[Cfg, ...]:

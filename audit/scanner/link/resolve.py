@@ -19,6 +19,7 @@ _CONSTRUCTOR = re.compile(r"^&?(?:mut\s+)?((?:\w+::)*)([A-Z]\w*)(?:::<[^>]*>)?\s
 _FIELD = re.compile(r"^(self|\w+)\.(\w+)$")
 _IDENTIFIER = re.compile(r"^(?:ref\s+)?(?:mut\s+)?([a-z_]\w*)$")
 _MANY = 6
+_MOST_USE_LEVELS = 64
 _POINTERS = frozenset({"Arc", "Box", "Rc", "Option", "RefCell", "Mutex", "RwLock", "Result"})
 # So much of a value is looked at for the type that it builds.
 _HEAD = 120
@@ -364,14 +365,19 @@ def _unwrapped(type_: str) -> str:
         current = next(iter(split_list(inner[1])), "")
 
 
-def _expand(argument: str, prefix: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
-    """Expand a use tree to (name, path) pairs; globs are left out."""
+def _expand(
+    argument: str, prefix: tuple[str, ...], levels: int = _MOST_USE_LEVELS
+) -> list[tuple[str, tuple[str, ...]]]:
+    """Expand a use tree to (name, path) pairs; globs are left out, and what is nested absurdly deep."""
     argument = argument.strip()
     brace = argument.find("{")
     if brace >= 0:
+        if not levels:
+            return []
         head = tuple(part for part in argument[:brace].strip().strip(":").split("::") if part)
         inner = argument[brace + 1 : argument.rfind("}")]
-        return [pair for part in split_list(inner) for pair in _expand(part, (*prefix, *head))]
+        path = (*prefix, *head)
+        return [pair for part in split_list(inner) for pair in _expand(part, path, levels - 1)]
     path_text, _, alias = argument.partition(" as ")
     path = (*prefix, *(part.strip() for part in path_text.split("::") if part.strip()))
     if not path or path[-1] == "*":

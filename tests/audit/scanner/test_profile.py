@@ -21,6 +21,7 @@ def test_every_profile_loads(name: str) -> None:
     ("text", "reason"),
     [
         ("name = ", "mine.toml: not TOML"),
+        ("name = " + "[" * 10_000, "mine.toml: not TOML: nested too deeply"),
         (TEXT.replace('name = "ferrotorch"', ""), "mine.toml: `name` must be a text"),
         (TEXT.replace("[gate]", "[gates]"), "mine.toml: `gates` is no key"),
         ('name = "mine"\n', "mine.toml: `device.predicates` is missing"),
@@ -38,6 +39,11 @@ def test_every_profile_loads(name: str) -> None:
         ),
         (TEXT.replace('optimizer_traits = ["Optimizer"]', "optimizer_traits = 3"), "must be a list of texts"),
         (TEXT.replace('"ENABLE_GPU_FALLBACK"', '"("'), "`gate.environment_patterns`: `(` is no pattern"),
+        (TEXT.replace('"ENABLE_GPU_FALLBACK"', '"(?i)fallback"'), "`(?i)fallback` is no pattern"),
+        (
+            TEXT.replace('"ENABLE_GPU_FALLBACK"', '"(?P<a>x)", "(?P<a>y)"'),
+            "`gate.environment_patterns`: the list as a whole is no pattern",
+        ),
     ],
 )
 def test_a_bad_profile_is_refused_with_its_key(text: str, reason: str) -> None:
