@@ -78,7 +78,9 @@ class KeptReports:
         return report
 
     def put(self, key: str, report: ScanReport) -> None:
-        """Keep a report, unless the assembler may do better the next time."""
+        """Keep a report, unless a rule or the assembler may do better the next time."""
+        if any(run.status is RuleStatus.FAILED for run in report.rule_runs):
+            return
         if report.ptxas_version and any(run.status is not RuleStatus.RAN for run in report.rule_runs):
             return
         body = zlib.compress(marshal.dumps(_plain(report)), 1)

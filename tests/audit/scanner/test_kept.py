@@ -159,6 +159,13 @@ def test_a_report_is_not_kept_when_the_assembler_may_do_better(reports: KeptRepo
     assert reports.get("key", SourceInfo("")) is None
 
 
+def test_a_report_is_not_kept_when_a_rule_failed(reports: KeptReports) -> None:
+    report = scanned(None)
+    failed = RuleRun("FT001", RuleStatus.FAILED, "MemoryError")
+    reports.put("key", replace(report, rule_runs=(failed, *report.rule_runs[1:])))
+    assert reports.get("key", SourceInfo("")) is None
+
+
 def test_only_the_last_reports_are_kept(
     reports: KeptReports, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
