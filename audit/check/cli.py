@@ -11,7 +11,7 @@ from audit.check.checking import Check, check_range
 from audit.check.commits import find_range
 from audit.check.markdown import MOST_CHARACTERS, markdown_of
 from audit.rules import RULES
-from audit.scanner.arguments import default_jobs, positive
+from audit.scanner.arguments import CommandParser, default_jobs, positive
 from audit.scanner.cache import DirectoryCache
 from audit.scanner.cli import CLEAN, FAILED, INTERRUPTED, RESULTS, cache_folder, complain, fails
 from audit.scanner.errors import ScanError
@@ -111,7 +111,7 @@ def _sarif(check: Check, *, is_for_github: bool) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="python -m audit.check",
         description="Compare the head of a pull request with its base: scan both, nothing is checked out.",
         epilog=_EPILOG,

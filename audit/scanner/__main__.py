@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
-from audit.scanner.cli import command
+import os
+import sys
+from typing import NoReturn
+
+_INTERRUPTED = 130
+
+
+def command() -> NoReturn:
+    """Run the command line; an interrupt ends it with one line from the first moment on."""
+    try:
+        # A third of a second goes by here, in which somebody may press Ctrl-C.
+        from audit.scanner.cli import command as run
+
+        run()
+    except KeyboardInterrupt:
+        if sys.stderr is not None:
+            sys.stderr.write("ferroaudit: interrupted\n")
+            sys.stderr.flush()
+        os._exit(_INTERRUPTED)
+
 
 if __name__ == "__main__":
     command()

@@ -8,8 +8,10 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from audit.rules.base import Rule
+from audit.scanner.output.style import visible
 from audit.scanner.profile import profile_names
 
 FORMATS = ("text", "json", "sarif")
@@ -29,6 +31,14 @@ examples:
   python -m audit.scanner . --rules silent-fallback,FT003
   python -m audit.scanner . --rules -broken-ptx
 """
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser whose complaints can't steer the terminal."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the process with status 2 and one line that says why."""
+        super().error(visible(message))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +82,7 @@ def parse_arguments(arguments: Sequence[str], rules: Sequence[Rule]) -> Options:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="python -m audit.scanner",
         description="Find the places where Rust GPU code computes on the CPU in silence.",
         epilog=_EPILOG,

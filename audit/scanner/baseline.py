@@ -83,7 +83,7 @@ def read_baseline(path: Path) -> Baseline:
         raise ScanError(
             f"The baseline {path} can't be read: {(error.strerror or str(error)).lower()}."
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ScanError(f"The baseline {path} is no JSON: {error}.") from error
     try:
         return _baseline_of(log)

@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -22,7 +23,7 @@ from audit.scanner.output.json_report import json_document
 from audit.scanner.output.json_text import json_text
 from audit.scanner.output.sarif import sarif_log
 from audit.scanner.output.source_text import SourceTexts, paths_shown, read_texts
-from audit.scanner.output.style import Style, style_for
+from audit.scanner.output.style import Style, style_for, visible
 from audit.scanner.output.text import text_lines
 from audit.scanner.output.writing import check_writable, write_file, write_stdout
 from audit.scanner.pipeline import scan
@@ -35,6 +36,7 @@ from audit.scanner.source.opening import open_source
 from audit.scanner.suppression import is_suppressed
 
 CLEAN, RESULTS, FAILED, INTERRUPTED = 0, 1, 2, 130
+_LAST_STANDARD_STREAM = 2
 _DEBUG = "FERROAUDIT_DEBUG"
 
 
@@ -44,10 +46,20 @@ def command() -> NoReturn:
     A scan leaves millions of objects behind: taking them apart one by one, only to exit, is a tenth of it.
     """
     gc.disable()
+    _occupy_closed_streams()
     status = main()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            with suppress(OSError):
+                stream.flush()
     os._exit(status)
+
+
+def _occupy_closed_streams() -> None:
+    """Keep the numbers of closed standard streams from files that would get what is meant for the streams."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _LAST_STANDARD_STREAM:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -73,6 +85,8 @@ def run(options: Options) -> int:
     """Do what the command line asks for."""
     if options.output:
         check_writable(options.output)
+    elif sys.stdout is None:
+        raise ScanError("standard output is closed: name a file with --output.")
     baseline = read_baseline(options.baseline) if options.baseline else None
     source = open_source(options.path, options.revision)
     chosen = profile_for(source, options.profile)
@@ -122,18 +136,26 @@ def with_rules_left_out(report: ScanReport, rules: Sequence[Rule]) -> ScanReport
     )
 
 
-def cache_folder() -> Path:
-    """Return where facts and assemblies are kept: `FERROAUDIT_CACHE_DIR`, or the user's cache folder."""
+def cache_folder() -> Path | None:
+    """Return where facts and assemblies are kept: `FERROAUDIT_CACHE_DIR`, or the user's cache folder.
+
+    None for a user who has no home: nothing is kept.
+    """
     given = os.environ.get("FERROAUDIT_CACHE_DIR")
     if given:
         return Path(given)
-    base = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
-    return Path(base) / "ferroaudit"
+    base = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return (Path(base) if base else Path("~/.cache").expanduser()) / "ferroaudit"
+    except RuntimeError:
+        return None
 
 
 def complain(text: str) -> None:
-    """Say on standard error what is wrong."""
-    sys.stderr.write(f"ferroaudit: {text}\n")
+    """Say on standard error what is wrong, in one line whatever names it holds."""
+    if sys.stderr is not None:
+        with suppress(OSError):
+            sys.stderr.write(f"ferroaudit: {visible(text)}\n")
 
 
 def _rendered(
@@ -165,3 +187,6 @@ def _write(options: Options, lines: Iterable[str]) -> None:
     except BrokenPipeError:
         # The reader has seen enough. Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ScanError(f"standard output can't be written: {reason}.") from error

@@ -13,7 +13,6 @@ from audit.scanner.report import Level
 
 _CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "magenta": 35, "cyan": 36}
 _LEVEL_COLOURS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTE: "cyan", Level.NONE: "dim"}
-_BIDIRECTIONAL = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c")
 _TAB = "    "
 
 
@@ -70,10 +69,8 @@ def visible(text: str) -> str:
 def _visible_character(character: str) -> str:
     if character == "\t":
         return _TAB
-    code = ord(character)
-    if code < 0x20 or 0x7F <= code < 0xA0 or character in _BIDIRECTIONAL or 0xD800 <= code < 0xE000:
-        return f"\\u{{{code:x}}}"
-    return character
+    # Controls, what turns the direction of text, what has no width, lone surrogates.
+    return character if character.isprintable() else f"\\u{{{ord(character):x}}}"
 
 
 def clipped(text: str, width: int, style: Style) -> str:

@@ -14,6 +14,14 @@ from audit.scanner.errors import ScanError
 
 def check_writable(path: Path) -> None:
     """Refuse an output file that can't be written, before time is spent on the scan."""
+    try:
+        _check_writable(path)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ScanError(f"--output {path} can't be written: {reason}.") from error
+
+
+def _check_writable(path: Path) -> None:
     folder = path.parent
     if path.is_dir():
         raise ScanError(f"--output {path} is a folder: name a file.")

@@ -59,7 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _report(options: argparse.Namespace) -> MechanicalReport:
     source = open_source(options.path, options.rev)
     profile = profile_for(source, options.profile).profile
-    cache = DirectoryCache(cache_folder() / "facts")
+    folder = cache_folder()
+    cache = DirectoryCache(folder / "facts") if folder else None
     words = read_runs(options.runs) if options.runs else None
     if options.function:
         return report_function(

@@ -29,8 +29,9 @@ def open_source(path: str | Path, revision: str = "") -> Source:
     """
     try:
         return _open(Path(path), revision)
-    except PermissionError as error:
-        raise ScanError(f"{error.filename} can't be read: permission denied.") from error
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ScanError(f"{error.filename or path} can't be read: {reason}.") from error
 
 
 def _open(named: Path, revision: str) -> Source:
