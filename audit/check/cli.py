@@ -88,11 +88,12 @@ def _run(given: argparse.Namespace) -> int:
 
 def _mechanical(given: argparse.Namespace, check: Check, most_characters: int) -> str:
     """Write the policy's checks 4a to 4e of the functions that the change touches."""
+    folder = None if given.no_cache else cache_folder()
     report = report_changes(
         open_source(given.repository, check.change.start),
         check.source,
         profile=profile_for(check.source, given.profile).profile,
-        cache=None if given.no_cache else DirectoryCache(cache_folder() / "facts"),
+        cache=DirectoryCache(folder / "facts") if folder else None,
         words=read_runs(given.runs) if given.runs else None,
         commit=check.change.head[:9],
         since=check.change.start[:9],

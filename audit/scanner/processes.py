@@ -40,7 +40,7 @@ class ExtractingProcess:
         texts_file.seek(0)
         with suppress(OSError):
             self._process = subprocess.Popen(
-                _COMMAND,
+                (*_COMMAND, str(os.getpid())),
                 stdin=texts_file,
                 stdout=self._facts_file,
                 stderr=subprocess.DEVNULL,

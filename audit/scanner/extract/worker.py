@@ -1,10 +1,12 @@
-"""`python -m audit.scanner.extract.worker`: texts in, facts out, for the process that started it."""
+"""`python -m audit.scanner.extract.worker PARENT`: texts in, facts out, for the process that started it."""
 
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from typing import IO
 
 from audit.scanner.extract import extract
@@ -33,8 +35,15 @@ def read_parts(stream: IO[bytes]) -> Iterator[bytes]:
 def main() -> None:
     """Extract what stands on standard input, and write the facts in the same order."""
     gc.disable()
-    write_parts(sys.stdout.buffer, (dump_facts(extract(text)) for text in read_parts(sys.stdin.buffer)))
+    parent = int(sys.argv[1])
+    texts = takewhile(lambda _: _is_child_of(parent), read_parts(sys.stdin.buffer))
+    write_parts(sys.stdout.buffer, (dump_facts(extract(text)) for text in texts))
     sys.stdout.buffer.flush()
+
+
+def _is_child_of(process_id: int) -> bool:
+    """Tell whether somebody still waits: a process that is killed can't end those it has started."""
+    return os.getppid() == process_id
 
 
 if __name__ == "__main__":

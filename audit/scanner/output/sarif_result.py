@@ -54,6 +54,10 @@ def result_from_sarif(sarif: Mapping[str, Any]) -> Result:
     properties = sarif.get("properties", {})
     flows = sarif.get("codeFlows", [])
     steps = flows[0]["threadFlows"][0]["locations"] if flows else []
+    fingerprints = dict(sarif.get("partialFingerprints", {}))
+    texts = (sarif["ruleId"], sarif["message"]["text"], *fingerprints.values())
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("a text is expected")
     return Result(
         rule_id=sarif["ruleId"],
         level=Level(sarif.get("level", "warning")),
@@ -63,7 +67,7 @@ def result_from_sarif(sarif: Mapping[str, Any]) -> Result:
         symbol=logical.get("fullyQualifiedName", ""),
         crate=properties.get("crate", ""),
         form=properties.get("form", ""),
-        partial_fingerprints=dict(sarif.get("partialFingerprints", {})),
+        partial_fingerprints=fingerprints,
         evidence=tuple(_step_from_sarif(step) for step in steps),
         snippet=physical.get("contextRegion", {}).get("snippet", {}).get("text", ""),
         suppressions=tuple(_suppression_from_sarif(each) for each in sarif.get("suppressions", [])),

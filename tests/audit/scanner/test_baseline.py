@@ -208,6 +208,20 @@ def test_a_file_that_is_no_baseline_is_refused(tmp_path: Path, content: str, com
         read_baseline(tmp_path / "base.sarif")
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"ruleId": ["FT001"]}, {"message": {"text": 5}}, {"partialFingerprints": {"site/v1": ["a"]}}],
+)
+def test_a_baseline_with_something_else_where_a_text_belongs_is_refused(
+    tmp_path: Path, change: dict[str, Any]
+) -> None:
+    log = sarif_log(make_report(make_result()), RULES)
+    log["runs"][0]["results"][0] |= change
+    (tmp_path / "base.sarif").write_text(json.dumps(log))
+    with pytest.raises(ScanError, match="a text is expected"):
+        read_baseline(tmp_path / "base.sarif")
+
+
 def test_a_baseline_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ScanError, match="no such file"):
         read_baseline(tmp_path / "base.sarif")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -61,6 +62,19 @@ def test_a_process_that_can_not_start_delivers_nothing(monkeypatch: pytest.Monke
     monkeypatch.setattr(processes, "_COMMAND", ("/no/such/program",))
     with ExtractingProcess(TEXTS) as process:
         assert process.facts() == []
+
+
+def test_a_process_whose_parent_is_gone_stops_working() -> None:
+    texts = BytesIO()
+    write_parts(texts, [b"fn a() {}"] * 3)
+    for parent, parts in ((os.getpid(), 3), (os.getpid() + 1, 0)):
+        done = subprocess.run(
+            (sys.executable, "-m", "audit.scanner.extract.worker", str(parent)),
+            input=texts.getvalue(),
+            capture_output=True,
+            check=True,
+        )
+        assert len(list(read_parts(BytesIO(done.stdout)))) == parts
 
 
 def test_a_part_that_is_cut_off_is_left_out() -> None:
