@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from workers.protocol.codec import MalformedError, canonical_bytes, from_bytes, to_json
@@ -62,7 +62,7 @@ def test_what_has_a_default_may_be_left_out() -> None:
         ({"crate": "--config=x"}, "crate `--config=x` does not match"),
         ({"features": ["cuda", "--all"]}, "features `--all` does not match"),
         ({"features": "cuda"}, "job.features: expected a list"),
-        ({"bundle": None}, "has either a bundle or a checkout"),
+        ({"bundle": None}, "has one of a bundle, a checkout and a source archive"),
         ({"bundle": {"sha256": "xyz"}}, "sha256 `xyz` does not match"),
         ({"tests": []}, "names no test"),
         ({"environment": {"LD_PRELOAD": "x"}}, "`LD_PRELOAD` is the runner's own"),
@@ -108,6 +108,7 @@ def test_what_is_not_json_or_no_object_is_refused(raw: bytes) -> None:
         read_job(raw)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),
