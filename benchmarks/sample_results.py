@@ -64,11 +64,12 @@ def main() -> None:
     arguments = parser.parse_args()
     source = open_source(arguments.repository, arguments.rev)
     chosen = profile_for(source, arguments.profile)
+    kept = cache_folder()
     report = scan(
         source,
         profile=chosen.profile,
         rules=[rule for rule in RULES if not rule.needs_assembler],
-        cache=DirectoryCache(cache_folder() / "facts"),
+        cache=DirectoryCache(kept / "facts") if kept else None,
     )
     sample = draw(report.results, arguments.seed, arguments.size)
     texts = _texts(source, {result.path for result in sample})

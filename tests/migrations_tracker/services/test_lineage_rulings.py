@@ -64,9 +64,8 @@ def everything() -> list[list[dict[str, object]]]:
         del state["id"]
     columns = ("branch_scan", "is_open", "rule_id", "crate", "outcome", "count")
     found.append([dict(row) for row in SiteTally.objects.order_by(*columns).values(*columns)])
-    found.append(
-        list(SiteEvent.objects.order_by("branch_scan", "site").values("branch_scan", "site", "kind"))
-    )
+    events = SiteEvent.objects.order_by("branch_scan", "site").values("branch_scan", "site", "kind")
+    found.append([dict(row) for row in events])
     return found
 
 

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from celery import current_app
 from django.contrib.auth.models import User
 
 from audit.models import RowState
@@ -93,7 +94,7 @@ def test_the_task_that_is_sent_for_a_schedule_improves_it(
     django_capture_on_commit_callbacks: Callable[..., AbstractContextManager[object]],
 ) -> None:
     sent: list[tuple[str, dict[str, int]]] = []
-    monkeypatch.setattr(scans.current_app, "send_task", lambda name, kwargs: sent.append((name, kwargs)))
+    monkeypatch.setattr(current_app, "send_task", lambda name, kwargs: sent.append((name, kwargs)))
     row = ask(plan)
     with django_capture_on_commit_callbacks(execute=True):
         scans.row_wake(row=row)
