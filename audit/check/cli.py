@@ -13,13 +13,13 @@ from audit.check.markdown import MOST_CHARACTERS, markdown_of
 from audit.rules import RULES
 from audit.scanner.arguments import CommandParser, default_jobs, positive
 from audit.scanner.cache import DirectoryCache
-from audit.scanner.cli import CLEAN, FAILED, INTERRUPTED, RESULTS, cache_folder, complain, fails
+from audit.scanner.cli import CLEAN, FAILED, INTERRUPTED, RESULTS, cache_folder, complain, fails, require_read
 from audit.scanner.errors import ScanError
 from audit.scanner.output.github import github_log
 from audit.scanner.output.json_text import json_text
 from audit.scanner.output.sarif import sarif_log
 from audit.scanner.output.source_text import paths_shown, read_texts
-from audit.scanner.output.writing import check_writable, write_file
+from audit.scanner.output.writing import check_stdout, check_writable, write_file, write_stdout
 from audit.scanner.profile_choice import profile_for
 from audit.scanner.progress import ProgressBar
 from audit.scanner.proof.markdown import as_section
@@ -60,6 +60,8 @@ def _run(given: argparse.Namespace) -> int:
     for target in (given.sarif, given.markdown):
         if target:
             check_writable(target)
+    if not given.markdown:
+        check_stdout("--markdown")
     change = find_range(given.repository, given.base, given.head)
     progress = ProgressBar(sys.stderr)
     try:
@@ -74,6 +76,7 @@ def _run(given: argparse.Namespace) -> int:
         )
     finally:
         progress.finish()
+    require_read(check.report)
     text = markdown_of(check, RULES)
     if given.mechanical:
         text += f"\n{_mechanical(given, check, MOST_CHARACTERS - len(text) - 1)}"
@@ -82,7 +85,7 @@ def _run(given: argparse.Namespace) -> int:
     if given.markdown:
         write_file(given.markdown, [text])
     else:
-        sys.stdout.write(text)
+        write_stdout([text.removesuffix("\n")])
     return RESULTS if fails(given.fail_on, check.report, check.comparison) else CLEAN
 
 

@@ -25,14 +25,15 @@ from audit.scanner.output.sarif import sarif_log
 from audit.scanner.output.source_text import SourceTexts, paths_shown, read_texts
 from audit.scanner.output.style import Style, style_for, visible
 from audit.scanner.output.text import text_lines
-from audit.scanner.output.writing import check_writable, write_file, write_stdout
+from audit.scanner.output.writing import check_stdout, check_writable, write_file, write_stdout
 from audit.scanner.pipeline import scan
 from audit.scanner.profile_choice import profile_for
 from audit.scanner.progress import ProgressBar
 from audit.scanner.ptx.assembler import find_assembler
-from audit.scanner.report import BaselineState, RuleRun, RuleStatus, ScanReport
+from audit.scanner.report import UNSCANNED, BaselineState, RuleRun, RuleStatus, ScanReport
 from audit.scanner.source.base import Source
 from audit.scanner.source.opening import open_source
+from audit.scanner.source.selection import RUST_SUFFIX
 from audit.scanner.suppression import is_suppressed
 
 CLEAN, RESULTS, FAILED, INTERRUPTED = 0, 1, 2, 130
@@ -85,8 +86,8 @@ def run(options: Options) -> int:
     """Do what the command line asks for."""
     if options.output:
         check_writable(options.output)
-    elif sys.stdout is None:
-        raise ScanError("standard output is closed: name a file with --output.")
+    else:
+        check_stdout("--output")
     baseline = read_baseline(options.baseline) if options.baseline else None
     source = open_source(options.path, options.revision)
     chosen = profile_for(source, options.profile)
@@ -107,10 +108,23 @@ def run(options: Options) -> int:
         )
     finally:
         progress.finish()
+    require_read(report)
     report = replace(with_rules_left_out(report, RULES), profile_reason=chosen.reason)
     comparison = compare(report, baseline) if baseline else None
     _write(options, _rendered(options, report, comparison, source))
     return RESULTS if fails(options.fail_on, report, comparison) else CLEAN
+
+
+def require_read(report: ScanReport) -> None:
+    """Refuse to call a tree clean of which no Rust file could be read."""
+    rust = [entry for entry in report.manifest if entry.path.endswith(RUST_SUFFIX)]
+    unread = [entry for entry in rust if entry.status in UNSCANNED]
+    if unread and len(unread) == len(rust):
+        first = unread[0]
+        raise ScanError(
+            f"none of the {len(rust)} Rust files of {report.source.root} could be read. "
+            f"{first.path}: {first.reason}."
+        )
 
 
 def fails(fail_on: str, report: ScanReport, comparison: Comparison | None) -> bool:
@@ -182,11 +196,4 @@ def _write(options: Options, lines: Iterable[str]) -> None:
     if options.output:
         write_file(options.output, lines)
         return
-    try:
-        write_stdout(lines)
-    except BrokenPipeError:
-        # The reader has seen enough. Python would complain again when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ScanError(f"standard output can't be written: {reason}.") from error
+    write_stdout(lines)

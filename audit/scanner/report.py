@@ -51,6 +51,10 @@ class FileStatus(StrEnum):
     MISSING = "missing"
 
 
+UNSCANNED = frozenset({FileStatus.SKIPPED, FileStatus.FAILED, FileStatus.MISSING})
+"""What was in a file of these is not known."""
+
+
 class RuleStatus(StrEnum):
     """Whether a rule ran. A rule that did not run has found nothing out: it is never clean."""
 

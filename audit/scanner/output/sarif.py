@@ -17,6 +17,7 @@ from audit.scanner.output.sarif_result import (
     result_to_sarif,
 )
 from audit.scanner.report import (
+    UNSCANNED,
     BaselineState,
     FileStatus,
     ManifestEntry,
@@ -39,7 +40,6 @@ _NOTIFICATIONS = {
     FILE_SCANNED_IN_PART: "A file was scanned where it parses: what it held before may still be there.",
     RULE_NOT_RUN: "A rule did not run: it has found nothing out.",
 }
-_UNSCANNED = frozenset({FileStatus.SKIPPED, FileStatus.FAILED, FileStatus.MISSING})
 
 
 def sarif_log(report: ScanReport, rules: Sequence[Rule], comparison: Comparison | None = None) -> Json:
@@ -163,9 +163,9 @@ def _invocation(report: ScanReport, index_of: Mapping[str, int]) -> Json:
 
 def _file_notifications(report: ScanReport) -> Iterator[Json]:
     for entry in report.manifest:
-        if entry.status not in _UNSCANNED and entry.status is not FileStatus.PARTIAL:
+        if entry.status not in UNSCANNED and entry.status is not FileStatus.PARTIAL:
             continue
-        name = FILE_NOT_SCANNED if entry.status in _UNSCANNED else FILE_SCANNED_IN_PART
+        name = FILE_NOT_SCANNED if entry.status in UNSCANNED else FILE_SCANNED_IN_PART
         yield {
             "descriptor": {"id": name},
             "level": "note" if entry.status is FileStatus.SKIPPED else "warning",

@@ -48,6 +48,24 @@ def write_file(path: Path, lines: Iterable[str]) -> None:
 
 def write_stdout(lines: Iterable[str]) -> None:
     """Write to standard output as UTF-8, or as what the terminal can show."""
+    try:
+        _write_stdout(lines)
+    except BrokenPipeError:
+        # The reader has seen enough. Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        reason = (error.strerror or str(error)).lower()
+        raise ScanError(f"standard output can't be written: {reason}.") from error
+
+
+def check_stdout(option: str) -> None:
+    """Refuse a closed standard output; `option` is the one that names a file instead."""
+    if sys.stdout is None:
+        raise ScanError(f"standard output is closed: name a file with {option}.")
+
+
+def _write_stdout(lines: Iterable[str]) -> None:
     sys.stdout.flush()
     encoding = sys.stdout.encoding if sys.stdout.isatty() else "utf-8"
     for line in lines:

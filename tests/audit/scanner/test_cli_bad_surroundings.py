@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from audit.scanner.cli import cache_folder, main
-from tests.audit.scanner.git_fixture import MANIFEST, write_tree
+from tests.audit.scanner.git_fixture import MANIFEST, make_repository, write_tree
 
 DEFERRED = "pub fn add_gpu(a: &Tensor) -> Result<Tensor> {\n    todo!()\n}\n"
 ROOT = Path(__file__).parents[3]
@@ -126,3 +126,34 @@ def test_an_interrupt_while_the_program_is_still_loading_leaves_no_traceback(tmp
         timeout=60,
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "ferroaudit: interrupted\n")
+
+
+def test_a_tree_of_which_nothing_could_be_read_is_not_called_clean(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_tree(tmp_path / "odd", {"src/lib.rs": b"// caf\xe9\n", "src/nul.rs": b"\0"})
+    assert main([str(tmp_path / "odd"), "--fail-on", "none"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "none of the 2 Rust files of" in said.err
+    assert "src/lib.rs: not UTF-8: byte 0xe9 in line 1" in said.err
+
+
+def test_a_check_that_can_not_be_written_fails_with_a_clear_line(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "repo")
+    command = f"{shlex.quote(sys.executable)} -m audit.check HEAD HEAD --no-cache --repository {repository}"
+    for where, complaint in (
+        (">/dev/full", "can't be written: no space"),
+        (">&-", "name a file with --markdown"),
+    ):
+        done = subprocess.run(
+            ("sh", "-c", f"{command} {where}"),
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 2
+        assert complaint in done.stderr
+        assert done.stderr.count("\n") == 1
