@@ -6,6 +6,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import connection, transaction
 
@@ -64,10 +65,12 @@ def scan_report_ingest(
                 moves_sites=branch is not None,
             )
             manifests_write(scan_run=scan_run, report=report)
-        summary = IngestSummary(scan_run, None)
-        if branch:
+        summary = IngestSummary(scan_run, branch)
+        # A branch that has this scan already is not moved by it: it was repeated for what it lacked.
+        is_there = branch is not None and branch.last_scan_id == scan_run.pk
+        if branch is not None and not is_there:
             summary = _apply(scan_run, branch, states, coverage, report.outcomes, is_told=not is_stored)
-        _close(scan_run, lease_id, report, summary)
+        _close(scan_run, lease_id, report, {} if is_there else _counts(scan_run, summary))
         after_ingest(summary)
     return summary
 
@@ -139,20 +142,26 @@ def _apply(
     return IngestSummary(scan_run, branch, new, reopened, absent)
 
 
-def _close(scan_run: ScanRun, lease_id: uuid.UUID, report: ScanReport, summary: IngestSummary) -> None:
+def _counts(scan_run: ScanRun, summary: IngestSummary) -> dict[str, int]:
     told = Counter(Result.objects.filter(scan_run=scan_run).values_list("baseline_state", flat=True))
+    return {
+        "result_count": told.total(),
+        "new_count": max(told[BaselineState.NEW.value] - len(summary.reopened_sites), 0),
+        "updated_count": told[BaselineState.UPDATED.value],
+        "unchanged_count": told[BaselineState.UNCHANGED.value],
+        "absent_count": len(summary.absent_sites),
+        "reopened_count": len(summary.reopened_sites),
+        "applies_to_branch": summary.branch is not None,
+    }
+
+
+def _close(scan_run: ScanRun, lease_id: uuid.UUID, report: ScanReport, counts: Mapping[str, Any]) -> None:
     lease_finish(
         row=scan_run,
         lease_id=lease_id,
         state=RowState.SUCCEEDED,
-        applies_to_branch=summary.branch is not None,
         duration_seconds=report.duration_seconds,
         file_count=len(report.manifest),
         line_count=sum(entry.line_count for entry in report.manifest),
-        result_count=told.total(),
-        new_count=max(told[BaselineState.NEW.value] - len(summary.reopened_sites), 0),
-        updated_count=told[BaselineState.UPDATED.value],
-        unchanged_count=told[BaselineState.UNCHANGED.value],
-        absent_count=len(summary.absent_sites),
-        reopened_count=len(summary.reopened_sites),
+        **counts,
     )

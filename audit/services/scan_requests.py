@@ -12,7 +12,18 @@ from django.db import IntegrityError, OperationalError, transaction
 from django.db.models.functions import Now
 
 from audit.errors import AuditError, LeaseLostError, RevisionUnknownError
-from audit.models import AskedBy, Branch, Commit, Repository, RepositoryKind, RowState, ScanRequest, ScanRun
+from audit.models import (
+    AskedBy,
+    Branch,
+    BranchScan,
+    CapabilityReading,
+    Commit,
+    Repository,
+    RepositoryKind,
+    RowState,
+    ScanRequest,
+    ScanRun,
+)
 from audit.scanner.errors import ScanError
 from audit.services import git_repository, scanning
 from audit.services.git_transfer import repository_fetch
@@ -182,7 +193,7 @@ def scan_run_request(
     )
     if not is_new:
         again = [RowState.FAILED, RowState.CANCELLED] if tries_again else []
-        if branch is not None and _moves_on(branch, scan_run):
+        if branch is not None and (_moves_on(branch, scan_run) or _lacks_matrix(branch, scan_run)):
             again.append(RowState.SUCCEEDED)
         ScanRun.objects.filter(pk=scan_run.pk, state__in=again).update(
             state=RowState.PENDING,
@@ -199,6 +210,13 @@ def scan_run_request(
         )
         scan_run.refresh_from_db()
     return scan_run
+
+
+def _lacks_matrix(branch: Branch, scan_run: ScanRun) -> bool:
+    """Whether a branch shows a scan that was made of its past, which does not say what the code can do."""
+    readings = CapabilityReading.objects.filter(scan_run=scan_run)
+    is_of_the_past = BranchScan.objects.filter(scan_run=scan_run).exists() and not readings.exists()
+    return branch.last_scan_id == scan_run.pk and is_of_the_past
 
 
 def _moves_on(branch: Branch, scan_run: ScanRun) -> bool:

@@ -21,6 +21,7 @@ from audit.errors import AuditError
 from audit.models import (
     Branch,
     BranchScan,
+    CapabilityReading,
     FallbackSite,
     Lineage,
     Repository,
@@ -343,3 +344,18 @@ def test_commits_of_a_merged_branch_are_scanned_and_move_no_branch(tree: Path) -
     silu = Result.objects.get(scan_run=side, rule_id="FT001", symbol__endswith="silu")
     assert silu.site.results.filter(scan_run__branch_scans__isnull=False).count() == 4
     assert silu.baseline_state == "new"
+
+
+def test_a_scan_of_the_newest_commit_adds_what_its_code_can_do_and_moves_nothing(tree: Path) -> None:
+    repository = repository_add(location=str(tree), actor=None)
+    run(repository)
+    newest = BranchScan.objects.latest("position").scan_run
+    assert not CapabilityReading.objects.exists()
+    kept = (BranchScan, SiteEvent, Result, Lineage, SiteState, FallbackSite)
+    before = [list(model._default_manager.order_by("pk").values()) for model in kept]
+    counts = (newest.result_count, newest.new_count, newest.absent_count)
+    again = scan(repository)
+    assert again == newest
+    assert (again.result_count, again.new_count, again.absent_count) == counts
+    assert CapabilityReading.objects.get().scan_run == newest
+    assert [list(model._default_manager.order_by("pk").values()) for model in kept] == before
