@@ -49,7 +49,7 @@ def _scanned(report: ScanReport) -> Iterator[str]:
     crates = plural(len(report.crates), "crate")
     yield f"  {files} in {crates}, {report.duration_seconds:.1f} s"
     why = f" ({visible(report.profile_reason)})" if report.profile_reason else ""
-    yield f"  profile {report.profile_name}{why}"
+    yield f"  profile {visible(report.profile_name)}{why}"
 
 
 def _table(report: ScanReport, rules: Sequence[Rule], style: Style) -> Iterator[str]:

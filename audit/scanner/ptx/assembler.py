@@ -124,12 +124,10 @@ def find_assembler(*, cache: Path | None = None, jobs: int = 1) -> Assembler | N
 
 def _version(program: Path) -> str:
     try:
-        done = subprocess.run(
-            [str(program), "--version"], capture_output=True, text=True, timeout=30, check=False
-        )
+        done = subprocess.run([str(program), "--version"], capture_output=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    found = _RELEASE.search(done.stdout)
+    found = _RELEASE.search(done.stdout.decode("utf-8", "replace"))
     return found[1] if found is not None else ""
 
 

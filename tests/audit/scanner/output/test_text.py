@@ -152,6 +152,10 @@ def test_what_was_not_scanned_and_not_run_is_told_with_reasons() -> None:
     assert "No results from 1 rule." in text
 
 
+def test_a_profile_can_not_steer_the_terminal() -> None:
+    assert "profile \\u{1b}[2J" in shown(make_report(profile_name="\x1b[2J"))
+
+
 def test_many_unscanned_files_are_cut_and_counted() -> None:
     entries = tuple(ManifestEntry(f"{number}.rs", "", FileStatus.MISSING, "why") for number in range(25))
     assert "and 5 more: --format json lists them all" in shown(make_report(manifest=entries))

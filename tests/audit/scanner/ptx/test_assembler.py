@@ -59,6 +59,13 @@ def test_an_answer_is_kept_by_text_version_and_target(tmp_path: Path) -> None:
     assert (tmp_path / "cache" / "ptx" / "1.2.3" / "sm_80").is_dir()
 
 
+def test_a_program_that_answers_with_bytes_that_are_no_text_is_no_assembler(tmp_path: Path) -> None:
+    program = tmp_path / "ptxas"
+    program.write_text("#!/bin/sh\nprintf '\\377'\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    assert Assembler(program).version == ""
+
+
 @pytest.mark.parametrize("body", ["kill -9 $$\n", "exit 1\n"])
 def test_an_assembler_that_breaks_down_rejects_nothing_and_keeps_nothing(tmp_path: Path, body: str) -> None:
     assembler = Assembler(_program(tmp_path, body), cache=tmp_path / "cache")
