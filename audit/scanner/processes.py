@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import Self
 
@@ -33,19 +33,10 @@ class ExtractingProcess:
 
     def __init__(self, texts: Sequence[bytes]) -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        # Both are closed when this is.
-        self._texts_file = texts_file = tempfile.TemporaryFile()  # noqa: SIM115
-        self._facts_file = tempfile.TemporaryFile()  # noqa: SIM115
-        write_parts(texts_file, texts)
-        texts_file.seek(0)
+        self._files = ExitStack()
+        # No room for files, or for a process: then there is none.
         with suppress(OSError):
-            self._process = subprocess.Popen(
-                (*_COMMAND, str(os.getpid())),
-                stdin=texts_file,
-                stdout=self._facts_file,
-                stderr=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            )
+            self._start(texts)
 
     def __enter__(self) -> Self:
         return self
@@ -56,8 +47,20 @@ class ExtractingProcess:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
-        self._texts_file.close()
-        self._facts_file.close()
+        self._files.close()
+
+    def _start(self, texts: Sequence[bytes]) -> None:
+        texts_file = self._files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+        self._facts_file = self._files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+        write_parts(texts_file, texts)
+        texts_file.seek(0)
+        self._process = subprocess.Popen(
+            (*_COMMAND, str(os.getpid())),
+            stdin=texts_file,
+            stdout=self._facts_file,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
 
     def facts(self) -> list[FileFacts]:
         """Wait for the facts and return them in the order of the texts; those of the last may be missing."""

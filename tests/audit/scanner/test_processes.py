@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 import subprocess
@@ -10,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from io import BytesIO
 from multiprocessing.connection import Connection
+from typing import NoReturn
 
 import pytest
 
@@ -60,6 +62,15 @@ def test_a_process_delivers_the_facts_in_the_order_of_the_texts() -> None:
 
 def test_a_process_that_can_not_start_delivers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "_COMMAND", ("/no/such/program",))
+    with ExtractingProcess(TEXTS) as process:
+        assert process.facts() == []
+
+
+def test_without_room_for_temporary_files_there_is_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full() -> NoReturn:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    monkeypatch.setattr("audit.scanner.processes.tempfile.TemporaryFile", full)
     with ExtractingProcess(TEXTS) as process:
         assert process.facts() == []
 
