@@ -132,6 +132,7 @@ class _Steps:
     def _shift(self, problem: Problem, makespan: int) -> None:
         steps = [name(key) for key in self.places for name in (_work, _verify)]
         edges = [(before, after) for before, ties in self.links.items() for after, _ in ties]
+        edges += [(_work(key), _work(other)) for key in self.places for other in self._begun_after(key)]
         for step in reversed(topological_order(steps, edges)):
             kind, _, key = step.partition(" ")
             end = min([makespan, *(self.start[after] for after, _ in self.links.get(step, []))])
@@ -151,15 +152,27 @@ class _Steps:
 
     def _shift_work(self, key: str, end: int) -> None:
         unit, place = self.units[key], self.places[key]
+        last_start = min((self.start[_work(other)] for other in self._begun_after(key)), default=end)
         if unit.pin and unit.pin.start and not unit.under_way:
             self.start[_work(key)], self.end[_work(key)] = place.start, place.work_end
         elif unit.effort == 0:
-            self.start[_work(key)] = self.end[_work(key)] = end
+            self.start[_work(key)] = self.end[_work(key)] = min(end, last_start)
         else:
             time = self.time[place.person]
-            position = time.position(end)
+            position = min(time.position(end), time.last_position(last_start) + unit.effort)
             self.start[_work(key)] = time.tick_at(position - unit.effort)
             self.end[_work(key)] = time.tick_at(position - 1) + 1
+
+    def _begun_after(self, key: str) -> list[str]:
+        """What is under way goes on before its person begins anything else."""
+        if not self.units[key].under_way:
+            return []
+        person = self.places[key].person
+        return [
+            other
+            for other, place in self.places.items()
+            if place.person == person and not self.units[other].under_way
+        ]
 
     def slack(self, key: str) -> Slack:
         place, end = self.places[key], self.end[_work(key)]

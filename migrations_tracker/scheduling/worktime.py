@@ -43,6 +43,10 @@ class WorkTime:
         index = bisect_right(self.cumulative, position) - 1
         return self.starts[index] + position - self.cumulative[index]
 
+    def last_position(self, tick: int) -> int:
+        """Return the position of the last working tick up to and including a tick."""
+        return self.position(tick + 1) - 1
+
     def latest_end(self, tick: int, length: int) -> int:
         """Return the last tick up to `tick` at which a block of `length` without a pause can end.
 

@@ -16,6 +16,7 @@ from migrations_tracker.scheduling.problem import (
     Problem,
     Runner,
     Schedule,
+    UnderWay,
     UnitDemand,
 )
 from migrations_tracker.scheduling.solving import list_schedule
@@ -101,6 +102,13 @@ def test_under_strict_phases_an_earlier_phase_may_not_slip_into_a_later_one() ->
     path = critical_path(given_problem, solved(given_problem))
     assert {slack.unit: slack.ticks for slack in path.slacks} == {"A": 0, "B": 0, "C": 4}
     assert [link.why for link in path.chain] in (["phase order"], ["ada"], ["bo"])
+
+
+def test_what_is_under_way_may_not_slip_behind_what_its_person_begins() -> None:
+    begun = replace(A, effort=0, under_way=UnderWay("ada", MONDAY))
+    given_problem = problem(begun, B)
+    path = critical_path(given_problem, solved(given_problem))
+    assert {slack.unit: slack.ticks for slack in path.slacks} == {"A": 0, "B": 0}
 
 
 @settings(UNHURRIED, max_examples=60)
