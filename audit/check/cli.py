@@ -41,7 +41,12 @@ examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status."""
-    given = _parser().parse_args(sys.argv[1:] if arguments is None else arguments)
+    parser = _parser()
+    given = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
+    for name, value in (("BASE", given.base), ("HEAD", given.head)):
+        if not value:
+            # A variable that a script forgot to set: HEAD against itself would find nothing new.
+            parser.error(f"{name} is empty")
     try:
         return _run(given)
     except ScanError as error:

@@ -62,6 +62,10 @@ def parse_arguments(arguments: Sequence[str], rules: Sequence[Rule]) -> Options:
     """Parse the command line; wrong usage ends the process with status 2."""
     parser = _parser()
     given = parser.parse_args(_with_values_joined(arguments))
+    # An empty value is a variable that a script forgot to set: it must not mean the default.
+    for name, value in (("PATH", given.path), ("--rev", given.rev), ("--profile", given.profile)):
+        if value == "":
+            parser.error(f"{name} is empty")
     if given.sarif_for and given.output_format not in (None, "sarif"):
         parser.error("--sarif-for needs --format sarif")
     if given.fail_on == "new" and given.baseline is None:
@@ -69,7 +73,7 @@ def parse_arguments(arguments: Sequence[str], rules: Sequence[Rule]) -> Options:
     return Options(
         path=given.path,
         revision=given.rev or "",
-        profile=given.profile,
+        profile=given.profile or "",
         output_format=given.output_format or ("sarif" if given.sarif_for else "text"),
         output=given.output,
         baseline=given.baseline,
@@ -96,7 +100,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--profile",
         metavar="NAME_OR_FILE",
-        default="",
         help=f"a profile file (TOML), or one of: {', '.join(profile_names())} "
         "(default: the one that fits what Cargo.toml depends on)",
     )

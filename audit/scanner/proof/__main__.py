@@ -41,6 +41,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         report = _report(options)
+        if options.function is not None and not report.functions:
+            # A misspelt name would else be one of which every check holds.
+            raise ScanError(
+                f"no function that has to do with the GPU is called {options.function!r} in {options.path}"
+            )
     except (ScanError, OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return FAILED

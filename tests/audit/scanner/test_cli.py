@@ -216,6 +216,8 @@ def test_rules_are_left_out_with_a_dash(crate: Path, capsys: pytest.CaptureFixtu
         (["--jobs", "0"], "is no number from 1 on"),
         (["--format", "json", "--sarif-for", "github"], "--sarif-for needs --format sarif"),
         (["--form", "json"], "unrecognized arguments"),
+        (["--rev", ""], "--rev is empty"),
+        (["--profile", ""], "--profile is empty"),
     ],
 )
 def test_wrong_usage_exits_2(

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from audit.check.cli import main as check
 from audit.scanner.cli import cache_folder, main
+from audit.scanner.proof.__main__ import main as prove
 from tests.audit.scanner.git_fixture import MANIFEST, make_repository, write_tree
 
 DEFERRED = "pub fn add_gpu(a: &Tensor) -> Result<Tensor> {\n    todo!()\n}\n"
@@ -157,3 +159,24 @@ def test_a_check_that_can_not_be_written_fails_with_a_clear_line(tmp_path: Path)
         assert done.returncode == 2
         assert complaint in done.stderr
         assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("ends", "complaint"), [(["", "HEAD"], "BASE is empty"), (["HEAD", ""], "HEAD is empty")]
+)
+def test_a_check_of_a_revision_that_a_script_forgot_to_set_is_refused(
+    ends: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        check(ends)
+    assert ended.value.code == 2
+    assert complaint in capsys.readouterr().err
+
+
+def test_a_proof_of_a_function_that_is_not_there_is_no_proof(
+    crate: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert prove([str(crate), "--function", "add_gpo"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "no function that has to do with the GPU is called 'add_gpo'" in said.err
