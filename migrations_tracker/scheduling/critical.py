@@ -165,14 +165,14 @@ class _Steps:
 
     def _begun_after(self, key: str) -> list[str]:
         """What is under way goes on before its person begins anything else."""
-        if not self.units[key].under_way:
+        if not self.units[key].under_way or not self.units[key].effort:
             return []
-        person = self.places[key].person
-        return [
-            other
-            for other, place in self.places.items()
-            if place.person == person and not self.units[other].under_way
-        ]
+        mine = [other for other, place in self.places.items() if place.person == self.places[key].person]
+        return [other for other in mine if self.units[other].effort and not self._is_fixed(other)]
+
+    def _is_fixed(self, key: str) -> bool:
+        unit = self.units[key]
+        return unit.under_way is not None or (unit.pin is not None and unit.pin.start is not None)
 
     def slack(self, key: str) -> Slack:
         place, end = self.places[key], self.end[_work(key)]

@@ -105,8 +105,8 @@ def test_under_strict_phases_an_earlier_phase_may_not_slip_into_a_later_one() ->
 
 
 def test_what_is_under_way_may_not_slip_behind_what_its_person_begins() -> None:
-    begun = replace(A, effort=0, under_way=UnderWay("ada", MONDAY))
-    given_problem = problem(begun, B)
+    begun = replace(A, under_way=UnderWay("ada", MONDAY))
+    given_problem = problem(begun, B, people=(Person("ada", calendar=ALWAYS, capacity=2),))
     path = critical_path(given_problem, solved(given_problem))
     assert {slack.unit: slack.ticks for slack in path.slacks} == {"A": 0, "B": 0}
 
