@@ -9,12 +9,9 @@ import zlib
 from pathlib import Path
 from typing import Protocol
 
-from audit.scanner.extract import GRAMMAR_VERSION
+from audit.scanner.extract import grammar_version
 from audit.scanner.extract.facts import FileFacts
 from audit.scanner.extract.serial import FORMAT_VERSION, FactsFormatError, dump_facts, load_facts
-
-FACTS_VERSION = f"{FORMAT_VERSION}-{GRAMMAR_VERSION}"
-"""Names the extractor and the grammar that facts come from: facts of another version are not read."""
 
 
 class FactsCache(Protocol):
@@ -25,6 +22,11 @@ class FactsCache(Protocol):
 
     def put(self, blob_id: str, facts: FileFacts) -> None:
         """Keep the facts of a blob."""
+
+
+def facts_version() -> str:
+    """Name the extractor and the grammar that facts come from: facts of another version are not read."""
+    return f"{FORMAT_VERSION}-{grammar_version()}"
 
 
 def facts_pack(facts: FileFacts) -> bytes:
@@ -48,7 +50,7 @@ class DirectoryCache:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder / FACTS_VERSION
+        self._folder = folder / facts_version()
 
     def get(self, blob_id: str) -> FileFacts | None:
         """Return the facts of a blob, or None."""

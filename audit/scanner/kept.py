@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from audit.rules.base import Rule
-from audit.scanner.extract import GRAMMAR_VERSION
+from audit.scanner.extract import grammar_version
 from audit.scanner.profile import Profile
 from audit.scanner.ptx.assembler import Assembler
 from audit.scanner.report import (
@@ -100,7 +100,7 @@ class KeptReports:
 
 @cache
 def _code_digest() -> str:
-    digest = blake2b(f"{sys.version} {GRAMMAR_VERSION}".encode(), digest_size=_DIGEST_BYTES)
+    digest = blake2b(f"{sys.version} {grammar_version()}".encode(), digest_size=_DIGEST_BYTES)
     for package in _CODE:
         for name, data in sorted(_code_of(files(package), package)):
             digest.update(f"\0{name}\0{len(data)}\0".encode() + data)

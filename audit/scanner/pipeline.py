@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from importlib import metadata
 
 from audit.rules.base import Rule
 from audit.scanner.cache import FactsCache
@@ -39,6 +38,7 @@ from audit.scanner.report import (
 )
 from audit.scanner.source.base import Content, ReadFailure, Source, SourceFile
 from audit.scanner.source.selection import DOCUMENT_SUFFIX
+from audit.version import VERSION
 
 # A process takes longer to start than to parse so much.
 _WORTH_A_PROCESS_BYTES = 400_000
@@ -161,10 +161,7 @@ def _outcomes(
 
 def scanner_version() -> str:
     """Return the version of the scanner: that of the package."""
-    try:
-        return metadata.version("ferroaudit")
-    except metadata.PackageNotFoundError:
-        return "0.1.0"
+    return VERSION
 
 
 def _ignore(progress: Progress) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from audit.models import StoredFacts
-from audit.scanner.cache import FACTS_VERSION, DirectoryCache, facts_pack, facts_unpack
+from audit.scanner.cache import DirectoryCache, facts_pack, facts_unpack, facts_version
 from audit.scanner.extract.facts import FileFacts
 
 _ROWS_AT_ONCE = 50
@@ -31,7 +31,7 @@ class SharedCache:
         """Keep the facts of a blob."""
         data = facts_pack(facts)
         self._local.put_packed(blob_id, data)
-        self._waiting.append(StoredFacts(blob_id=blob_id, version=FACTS_VERSION, data=data))
+        self._waiting.append(StoredFacts(blob_id=blob_id, version=facts_version(), data=data))
         if len(self._waiting) >= _ROWS_AT_ONCE:
             self.flush()
 
@@ -41,7 +41,7 @@ class SharedCache:
         self._waiting = []
 
     def _from_database(self, blob_id: str) -> FileFacts | None:
-        stored = StoredFacts.objects.filter(blob_id=blob_id, version=FACTS_VERSION).first()
+        stored = StoredFacts.objects.filter(blob_id=blob_id, version=facts_version()).first()
         if stored is None:
             return None
         data = bytes(stored.data)

@@ -13,9 +13,9 @@ from audit.scanner.extract.items import (
     collect_uses,
 )
 from audit.scanner.extract.macros import TokenTree
-from audit.scanner.extract.syntax import GRAMMAR_VERSION, parse, parse_token_trees
+from audit.scanner.extract.syntax import grammar_version, parse, parse_token_trees
 
-__all__ = ["EXTRACTOR_VERSION", "GRAMMAR_VERSION", "extract"]
+__all__ = ["EXTRACTOR_VERSION", "extract", "grammar_version"]
 
 
 def extract(source: bytes) -> FileFacts:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cache
-from importlib import metadata
 from importlib.resources import files
 
 import tree_sitter_rust
@@ -12,9 +11,16 @@ from tree_sitter import Language, Node, Parser, Point, Query, QueryCursor, Range
 
 from audit.scanner.extract.macros import TokenTree, open_arguments, overlay
 
-GRAMMAR_VERSION = metadata.version("tree-sitter-rust")
-
 Captures = dict[str, list[Node]]
+
+
+@cache
+def grammar_version() -> str:
+    """Return the version of the grammar that facts come from."""
+    # Looked up when asked for: the module takes longer to load than most files take to parse.
+    from importlib import metadata
+
+    return metadata.version("tree-sitter-rust")
 
 
 @cache

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from audit.models import StoredFacts
-from audit.scanner.cache import FACTS_VERSION
+from audit.scanner.cache import facts_version
 from audit.scanner.extract import extract
 from audit.services.facts_cache import SharedCache, shared_cache
 
@@ -29,12 +29,12 @@ def test_what_one_worker_parsed_is_known_to_another_on_another_machine(tmp_path:
 def test_facts_of_another_version_are_not_read(tmp_path: Path) -> None:
     with shared_cache(folder=tmp_path / "one") as cache:
         cache.put(BLOB, FACTS)
-    StoredFacts.objects.update(version=f"{FACTS_VERSION}x")
+    StoredFacts.objects.update(version=f"{facts_version()}x")
     assert SharedCache(tmp_path / "two").get(BLOB) is None
 
 
 def test_damaged_facts_count_as_absent(tmp_path: Path) -> None:
-    StoredFacts.objects.create(blob_id=BLOB, version=FACTS_VERSION, data=b"no facts")
+    StoredFacts.objects.create(blob_id=BLOB, version=facts_version(), data=b"no facts")
     assert SharedCache(tmp_path).get(BLOB) is None
 
 

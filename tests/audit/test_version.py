@@ -1,0 +1,13 @@
+"""The package's version."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from audit.version import VERSION
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert project["version"] == VERSION
