@@ -147,6 +147,8 @@ def server(cookie: str) -> Iterator[int]:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
     environment = {**os.environ, "ALLOWED_HOSTS": "127.0.0.1", "DATABASE_POOL_SIZE": "8"}
+    collect = [sys.executable, "manage.py", "collectstatic", "--noinput", "--verbosity", "0"]
+    subprocess.run(collect, env=environment, check=True)
     process = subprocess.Popen(web(port).command, env=environment, stdout=subprocess.DEVNULL)
     try:
         until = time.monotonic() + READY_SECONDS

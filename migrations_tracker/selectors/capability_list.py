@@ -14,7 +14,7 @@ from audit.parity.capability import State
 from audit.parity.catalogue import Direction
 from audit.parity.families import Family
 
-PAGE_SIZE = 40
+PAGE_SIZE = 30
 DEVICES = ("cuda", "cpu", "mps", "xpu", "cubecl")
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 
