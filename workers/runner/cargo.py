@@ -94,9 +94,38 @@ def unpack_source(archive: Path, folder: Path) -> None:
             size = sum(member.size for member in members.getmembers())
             if size > MAX_SOURCE_BYTES:
                 raise BuildError(f"the source has {size} bytes unpacked, the limit is {MAX_SOURCE_BYTES}")
-            members.extractall(folder, filter="data")
+            for member in members:
+                _unpack_member(members, member, folder.resolve())
     except (OSError, tarfile.TarError) as error:
         raise BuildError(f"the source `{archive.name}` can't be unpacked: {error}") from error
+
+
+def _unpack_member(archive: tarfile.TarFile, member: tarfile.TarInfo, root: Path) -> None:
+    """Write one member below `root`; what is neither file, folder nor link, or would lie outside, is refused.
+
+    `tarfile`'s own filters came with Python 3.11.4, and Debian's 3.11 is older.
+    """
+    place = root / member.name
+    if place == root:
+        return
+    # Links that were unpacked before are followed here: none leads out of the root.
+    if not place.parent.resolve().is_relative_to(root) or ".." in Path(member.name).parts:
+        raise BuildError(f"the source holds `{member.name}`, which lies outside its folder")
+    if member.isdir():
+        place.mkdir(parents=True, exist_ok=True)
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if member.issym():
+        if not (place.parent / member.linkname).resolve().is_relative_to(root):
+            raise BuildError(f"the source holds `{member.name}`, a link that leads outside its folder")
+        place.symlink_to(member.linkname)
+        return
+    stream = archive.extractfile(member) if member.isreg() else None
+    if stream is None or place.is_symlink():
+        raise BuildError(f"the source holds `{member.name}`, which is no plain file of its own")
+    with stream, place.open("wb") as file:
+        shutil.copyfileobj(stream, file)
+    place.chmod(0o755 if member.mode & 0o100 else 0o644)
 
 
 def build_tests(
