@@ -20,7 +20,7 @@ run: setup  ## Start everything here; REPO=path-or-url REV=revision PORT=8000 RE
 
 test: setup  ## Run all tests, in parallel; ARGS=... goes to pytest
 	@tools/browser.sh
-	@exec $(PYTHON_OF_VENV) -m pytest -n $(or $(JOBS),4) --dist worksteal $(ARGS)
+	@exec $(PYTHON_OF_VENV) -m pytest -n $(or $(JOBS),3) --dist worksteal $(ARGS)
 
 check: setup  ## Look for mistakes without running anything: ruff, mypy, import-linter, djlint
 	$(TOOL)/ruff check .
