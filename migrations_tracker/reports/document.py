@@ -22,6 +22,11 @@ class ScanLine:
     committed_at: str
     finished_at: str
 
+    @property
+    def short_commit(self) -> str:
+        """The first characters that people read; a plain folder's state is named without its prefix."""
+        return self.commit.removeprefix("snapshot:")[:12]
+
 
 @dataclass(frozen=True, slots=True)
 class Judge:

@@ -43,7 +43,7 @@ def _head(document: ReportDocument) -> Iterator[str]:
 
 def _scan(scan: ScanLine) -> str:
     committed = f" of {scan.committed_at}" if scan.committed_at else ""
-    return f"commit {markdown_code(scan.commit[:12])}{committed}, scan #{scan.number}"
+    return f"commit {markdown_code(scan.short_commit)}{committed}, scan #{scan.number}"
 
 
 def _summary(document: ReportDocument) -> Iterator[str]:
