@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 
 from django.contrib.auth.models import User
@@ -123,6 +123,12 @@ def lease_again(*, row: LeasedRow) -> bool:
             cancelled_by=None,
         )
     )
+
+
+def lease_fail(*, row: LeasedRow, lease_id: uuid.UUID, reason: str) -> None:
+    """Close the row as failed. Where somebody else has it by now, what happens to it is theirs to say."""
+    with suppress(LeaseLostError):
+        lease_finish(row=row, lease_id=lease_id, state=RowState.FAILED, reason=reason)
 
 
 def lease_give_up_lost(*, model: type[LeasedRow]) -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
-from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -27,7 +25,7 @@ from audit.models import (
 from audit.scanner.errors import ScanError
 from audit.services import git_repository, scanning
 from audit.services.git_transfer import repository_fetch
-from audit.services.leases import lease_cancel, lease_claim, lease_finish, lease_kept
+from audit.services.leases import lease_cancel, lease_claim, lease_fail, lease_finish, lease_kept
 from audit.services.repositories import FOLDER_BRANCH, branch_note, commit_note
 
 FOLLOWED_AT_MOST = 50
@@ -87,10 +85,14 @@ def scan_request_execute(*, pk: int) -> list[ScanRun]:
         # The database is away: the row can't be written now, and its lease brings the request back.
         raise
     except (AuditError, ScanError) as error:
-        _fail(request, lease_id, str(error))
+        lease_fail(row=request, lease_id=lease_id, reason=str(error))
         return []
     except Exception as error:
-        _fail(request, lease_id, f"Preparing the scan broke down: {type(error).__name__}: {error}")
+        lease_fail(
+            row=request,
+            lease_id=lease_id,
+            reason=f"Preparing the scan broke down: {type(error).__name__}: {error}",
+        )
         raise
     return scan_runs
 
@@ -118,12 +120,6 @@ def _followed(request: ScanRequest) -> list[ScanRun]:
 def scan_request_cancel(*, scan_request: ScanRequest, actor: User) -> bool:
     """Stop a request that waits or runs; a fetch under way ends at once. False when it was over."""
     return lease_cancel(row=scan_request, actor=actor)
-
-
-def _fail(request: ScanRequest, lease_id: uuid.UUID, reason: str) -> None:
-    # Where somebody else has the row, what happens to it is theirs to say.
-    with suppress(LeaseLostError):
-        lease_finish(row=request, lease_id=lease_id, state=RowState.FAILED, reason=reason)
 
 
 def commit_locate(*, repository: Repository, revision: str) -> tuple[Commit, Branch]:

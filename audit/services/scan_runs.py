@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.db import OperationalError, connection
 
 from audit.errors import AuditError, LeaseLostError
-from audit.models import RowState, ScanRun
+from audit.models import ScanRun
 from audit.scanner.errors import ScanError
 from audit.scanner.report import Progress
 from audit.services import scanning
@@ -20,7 +20,14 @@ from audit.services.extraction import TellWorkers
 from audit.services.gaps import capability_gaps_follow
 from audit.services.ingest import IngestSummary, scan_report_ingest
 from audit.services.inventories import inventory_store
-from audit.services.leases import LEASE, Heartbeat, lease_cancel, lease_claim, lease_finish, lease_kept
+from audit.services.leases import (
+    LEASE,
+    Heartbeat,
+    lease_cancel,
+    lease_claim,
+    lease_fail,
+    lease_kept,
+)
 from audit.services.matches import matches_store
 
 AfterIngest = Callable[[IngestSummary], None]
@@ -51,10 +58,12 @@ def scan_run_execute(
         # The database is away: the row can't be written now, and its lease brings the scan back.
         raise
     except (AuditError, ScanError) as error:
-        _fail(scan_run, lease_id, str(error))
+        lease_fail(row=scan_run, lease_id=lease_id, reason=str(error))
         return False
     except Exception as error:
-        _fail(scan_run, lease_id, f"The scanner broke down: {type(error).__name__}: {error}")
+        lease_fail(
+            row=scan_run, lease_id=lease_id, reason=f"The scanner broke down: {type(error).__name__}: {error}"
+        )
         raise
     return True
 
@@ -102,11 +111,3 @@ def _scan(scan_run: ScanRun, heartbeat: Heartbeat, tell: TellWorkers | None) -> 
     if scan_run.commit.is_snapshot:
         scanning.snapshot_check(scan_run=scan_run)
     return scanned
-
-
-def _fail(scan_run: ScanRun, lease_id: uuid.UUID, reason: str) -> None:
-    try:
-        lease_finish(row=scan_run, lease_id=lease_id, state=RowState.FAILED, reason=reason)
-    except LeaseLostError:
-        # Somebody else has the row: what happens to it is theirs to say.
-        return

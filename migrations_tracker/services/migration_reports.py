@@ -9,7 +9,7 @@ from django.db import OperationalError, transaction
 
 from audit.errors import LeaseLostError
 from audit.models import Branch, RowState, ScanRun
-from audit.services.leases import lease_claim, lease_finish, lease_kept
+from audit.services.leases import lease_claim, lease_fail, lease_finish, lease_kept
 from audit.services.repository_lock import repository_lock
 from migrations_tracker.errors import PlanError
 from migrations_tracker.models import MigrationReport
@@ -46,7 +46,11 @@ def report_execute(*, pk: int) -> bool:
         # The database is away: the row can't be written now, and its lease brings the report back.
         raise
     except Exception as error:
-        _fail(report, lease_id, f"Writing the report broke down: {type(error).__name__}: {error}")
+        lease_fail(
+            row=report,
+            lease_id=lease_id,
+            reason=f"Writing the report broke down: {type(error).__name__}: {error}",
+        )
         raise
     return True
 
@@ -68,11 +72,3 @@ def _write(report: MigrationReport, lease_id: uuid.UUID) -> None:
             document=to_json(document),
             digest=document_digest(document),
         )
-
-
-def _fail(report: MigrationReport, lease_id: uuid.UUID, reason: str) -> None:
-    try:
-        lease_finish(row=report, lease_id=lease_id, state=RowState.FAILED, reason=reason)
-    except LeaseLostError:
-        # Somebody else has the row: what happens to it is theirs to say.
-        return

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from audit.errors import LeaseLostError
 from audit.models import RowState
-from audit.services.leases import lease_claim, lease_finish, lease_kept
+from audit.services.leases import lease_claim, lease_fail, lease_finish, lease_kept
 from migrations_tracker.errors import PlanError
 from migrations_tracker.models import Person, Plan, Schedule, ScheduledUnit, WorkUnit
 from migrations_tracker.scheduling.catalogue import Hours
@@ -100,7 +100,7 @@ def schedule_execute(*, pk: int, options: SolveOptions | None = None) -> bool:
         # The database is away: the row can't be written now, and its lease brings the schedule back.
         raise
     except Exception as error:
-        _fail(row, lease_id, f"Solving broke down: {type(error).__name__}: {error}")
+        lease_fail(row=row, lease_id=lease_id, reason=f"Solving broke down: {type(error).__name__}: {error}")
         raise
     return True
 
@@ -229,11 +229,3 @@ def _store(
         lease_finish(row=row, lease_id=lease_id, state=RowState.SUCCEEDED, **columns)
         if isinstance(answer, Answer):
             _place(row, problem, answer)
-
-
-def _fail(row: Schedule, lease_id: uuid.UUID, reason: str) -> None:
-    try:
-        lease_finish(row=row, lease_id=lease_id, state=RowState.FAILED, reason=reason)
-    except LeaseLostError:
-        # Somebody else has the row: what happens to it is theirs to say.
-        return
