@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from audit.models import Capability, CapabilityReading
 from audit.parity.capability import State
+from migrations_tracker.scheduling.texts.csv_table import neutralised
 
 COLUMNS = (
     "operator",
@@ -179,7 +180,4 @@ def _one_line(text: str) -> str:
 
 def _inert(value: object) -> object:
     """Keep a spreadsheet from reading text as a formula."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
-
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+    return neutralised(value) if isinstance(value, str) else value
