@@ -126,6 +126,54 @@ class DisabledGpuTest(Rule):
             """,
         ),
         Example(
+            "helper that turns a tensor which can't be moved into nothing",
+            """
+            #[cfg(test)]
+            mod tests {
+                fn on_device<T: Float>(data: Vec<T>) -> Option<Tensor<T>> {
+                    let host = from_vec(data).expect("host tensor");  //~ FT010
+                    host.cuda().ok()
+                }
+
+                #[test]
+                fn doubles() {
+                    let Some(x) = on_device::<f32>(vec![1.0]) else { return };  //~ FT010
+                    assert!(double(&x).is_cuda());
+                }
+
+                #[test]
+                fn halves() {
+                    let Ok(x) = from_vec(vec![1.0]).unwrap().to(Device::Cuda(0)) else {  //~ FT010
+                        return;
+                    };
+                    assert!(half(&x).is_cuda());
+                }
+            }
+            """,
+            path="ferrotorch-jit/src/lib.rs",
+        ),
+        Example(
+            "leaves when the backend finds no device",
+            """
+            impl GpuBackend for MtlBackend {
+                fn add_f32(&self, a: &GpuBufferHandle) -> FerrotorchResult<GpuBufferHandle> {
+                    self.launch(a)
+                }
+            }
+
+            #[test]
+            fn keeps_the_dtype() {
+                let backend = match MtlBackend::new() {  //~ FT010
+                    Ok(backend) => backend,
+                    Err(FerrotorchError::DeviceUnavailable) => return,
+                    Err(e) => panic!("{e}"),
+                };
+                assert_eq!(backend.dtype(), 4);
+            }
+            """,
+            path="ferrotorch-mps/src/backend.rs",
+        ),
+        Example(
             "left unless the environment says so",
             """
             #[test]
@@ -191,6 +239,31 @@ class DisabledGpuTest(Rule):
             """,
         ),
         Example(
+            "fails when the tensor can't be moved",
+            """
+            #[test]
+            fn doubles() -> FerrotorchResult<()> {
+                let x = from_vec(vec![1.0])?.cuda()?;
+                let Some(y) = double(&x)?.max() else { return Ok(()) };
+                assert!(y > 1.0);
+                Ok(())
+            }
+            """,
+            path="ferrotorch-jit/tests/sums.rs",
+        ),
+        Example(
+            "test of a build without the device",
+            """
+            #[test]
+            #[cfg(not(feature = "cuda"))]
+            fn refuses_device_tensors() {
+                let Ok(x) = from_vec(vec![1.0]).unwrap().cuda() else { return };
+                assert!(double(&x).is_err());
+            }
+            """,
+            path="ferrotorch-jit/src/lib.rs",
+        ),
+        Example(
             "gated on the crate's feature",
             """
             #[cfg(all(test, feature = "cuda"))]
@@ -251,7 +324,7 @@ class DisabledGpuTest(Rule):
         for function in judgement.workspace.functions:
             if not function.is_test_code or not function.has_body:
                 continue
-            if function.is_test:
+            if function.is_test and not judgement.summaries.is_device_off(function):
                 yield from _early_returns(function, probes)
                 yield from _ignored(function, probes)
             elif probes.hides_missing_device(function) and _OPTIONAL.match(function.facts.return_type):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 
+from audit.scanner.extract.facts import Call, CallKind
 from audit.scanner.judge import Judgement
 from audit.scanner.link.unit import Fn, Unit
 from audit.scanner.profile import any_pattern
 
 _MAYBE = re.compile(r"^(?:Option\s*<|bool\b)")
 _NOTHING = re.compile(r"\bNone\b|\.ok\(\)|\bfalse\b|is_ok\(\)|is_some\(\)")
+# What stands behind a call whose failure goes no further.
+_GIVEN_UP = re.compile(r"\s*(?:\.\s*(?:ok|is_ok|is_err)\(\)|$)")
 
 
 class Probes:
@@ -22,17 +25,20 @@ class Probes:
         self._probe = any_pattern(words.probe_patterns)
         self._constructor = any_pattern(tuple(rf"\b{re.escape(name)}\b" for name in words.constructors))
         self._variable = any_pattern(words.environment_patterns)
+        self._opening = re.compile(rf"\b(?:{'|'.join(self._backend_types()) or '(?!)'})::\w+\s*\(")
 
     def asks_for_device(self, function: Fn, condition: str) -> bool:
         """Say whether a condition depends on a device, directly or through a helper of the tests."""
-        if self._probe.search(condition):
+        if self._probe.search(condition) or self._opening.search(condition):
             return True
         if "env::var" in condition:
             return bool(self._variable.search(condition))
+        if any(self._moves_or_gives_up(function, call, condition) for call in function.facts.calls):
+            return True
         return any(
-            f"{call.name}(" in condition and self.hides_missing_device(callee)
+            self.hides_missing_device(callee)
             for call in function.facts.calls
-            if f"{call.name}(" in condition
+            if re.search(rf"\b{re.escape(call.name)}(?:::<[^()]*>)?\(", condition)
             for callee in self._summaries.resolver.resolve(function, call)
         )
 
@@ -41,7 +47,28 @@ class Probes:
         if not function.is_test_code or function.is_test or not _MAYBE.match(function.facts.return_type):
             return False
         body = function.text(function.facts.body_start, function.facts.body_end)
-        return bool(self._probe.search(body)) and bool(_NOTHING.search(body))
+        if self._probe.search(body) or self._opening.search(body):
+            return bool(_NOTHING.search(body))
+        return any(self._moves_or_gives_up(function, call, body) for call in function.facts.calls)
+
+    def _backend_types(self) -> list[str]:
+        """Return the types of the workspace that implement the device backend: to build one opens a device."""
+        traits = self._judgement.profile.launch.backend_traits
+        methods = (one for trait in traits for one in self._judgement.workspace.trait_methods.get(trait, ()))
+        return sorted({re.escape(one.self_type) for one in methods if not one.is_trait_default})
+
+    def _moves_or_gives_up(self, function: Fn, call: Call, within: str) -> bool:
+        """Say whether a tensor is moved to the device in a text, and a failure to do so is no failure."""
+        transfer = self._judgement.profile.transfer
+        if call.kind != CallKind.METHOD or call.name not in transfer.upload_methods:
+            return False
+        text = function.text(call.name_start, call.end)
+        found = within.find(text)
+        if found < 0 or _GIVEN_UP.match(within, found + len(text)) is None:
+            return False
+        variants = self._judgement.profile.device.variants
+        is_told = call.name in transfer.device_arguments
+        return any(one in text for one in variants) if is_told else text.endswith("()")
 
     def names_device(self, unit: Unit, condition: str) -> bool:
         """Say whether a condition outside any function depends on a device."""
