@@ -53,6 +53,33 @@ class UnstructuredError(Rule):
             path="ferrotorch-distributed/src/lib.rs",
         ),
         Example(
+            "batches for which the kernel is still to be written",
+            """
+            fn sample(params: &CudaBuffer<f32>, shape: [usize; 4]) -> FerrotorchResult<CudaBuffer<f32>> {
+                if shape[0] != 1 {
+                    return Err(FerrotorchError::InvalidArgument {  //~ FT016
+                        message: format!("only B=1 is supported; B > 1 requires a strided kernel"),
+                    });
+                }
+                launch_sample(params)
+            }
+            """,
+            path="ferrotorch-diffusion/src/gpu/vae.rs",
+        ),
+        Example(
+            "operation that a backend answers with text, whatever it says",
+            """
+            impl GpuBackend for MtlBackend {
+                fn neg_f32(&self, _a: &GpuBufferHandle) -> FerrotorchResult<GpuBufferHandle> {
+                    Err(FerrotorchError::InvalidArgument {  //~ FT016
+                        message: "neg_f32: see the issue".into(),
+                    })
+                }
+            }
+            """,
+            path="ferrotorch-mps/src/backend.rs",
+        ),
+        Example(
             "size of elements that the device does not take",
             """
             pub fn upload(bytes: &[u8], elem_size: usize) -> FerrotorchResult<GpuBufferHandle> {

@@ -17,6 +17,12 @@ _ELEMENT_TEST = re.compile(r"\bdtype\b|\bDType\b|size_of::<|\belem(?:ent)?_size\
 _DTYPES_DIFFER = re.compile(
     r"\bdtype(?:\(\))?\s*[!=]=\s*[\w.&*]*\bdtype(?:\(\))?|\bdtype(?:\(\))?\s*[!=]=\s*[\w.]+_dtype\b"
 )
+# What says that a case is left out for want of work, and no argument is wrong.
+_GAP = re.compile(
+    r"(?i)\bonly\b.{0,40}\bsupport|\bnot (?:yet )?implemented\b|\bnot yet\b|\bfollow[- ]?(?:up|on)\b"
+    r"|\bkernels?\b.{0,30}\b(?:needed|missing|required|pending)\b|\b(?:needs|requires)\b.{0,40}\bkernel\b",
+    re.DOTALL,
+)
 
 
 class Errors:
@@ -54,7 +60,10 @@ def refusals(judgement: Judgement, flow: Flow, errors: Errors) -> Iterator[Candi
             continue
         text = function.text(call.arguments_start, call.end)
         if errors.catch_all.search(text):
-            form = _refusal(judgement, flow, call, says_unsupported=bool(errors.unsupported.search(text)))
+            says_unsupported = bool(errors.unsupported.search(text))
+            form = _refusal(judgement, flow, call, says_unsupported=says_unsupported)
+            if not form and _is_gap(judgement, flow, call, text):
+                form = "stringly-err"
             if form:
                 yield Candidate(function.unit, call.start, call.end, function, form)
 
@@ -75,10 +84,25 @@ def _refusal(judgement: Judgement, flow: Flow, call: Call, *, says_unsupported: 
     return "stringly-err" if says_unsupported or tests_dtype else ""
 
 
+def _is_gap(judgement: Judgement, flow: Flow, call: Call, text: str) -> bool:
+    """Say whether a function that is given device memory refuses it for what nobody has written yet."""
+    function = flow.function
+    if not _is_given_buffer(judgement, function):
+        return False
+    is_all = function.text(function.facts.body_start, function.facts.body_end).strip(
+        "{} \n"
+    ) == function.text(call.start, call.end)
+    return bool(_GAP.search(text)) or (is_all and function.trait in judgement.profile.launch.backend_traits)
+
+
+def _is_given_buffer(judgement: Judgement, function: Fn) -> bool:
+    buffers = judgement.summaries.operands.names_buffer_type
+    return any(buffers(parameter.type) for parameter in function.facts.parameters)
+
+
 def _takes_buffer(judgement: Judgement, function: Fn, tests: list[Test]) -> bool:
     """Say whether a function is given device memory and refuses it whatever it is asked."""
-    buffers = judgement.summaries.operands.names_buffer_type
-    return not tests and any(buffers(parameter.type) for parameter in function.facts.parameters)
+    return not tests and _is_given_buffer(judgement, function)
 
 
 def _leaves_element_out(judgement: Judgement, flow: Flow, tests: list[Test]) -> bool:
