@@ -214,7 +214,7 @@ class Matrix:
             for read in self.summaries.reads.get(function.index, ()):
                 if not read.pardon:
                     found.add(Effect.HOST_READ)
-                elif read.pardon == "opt-in":
+                elif read.pardon in ("opt-in", "callers-opt-in"):
                     found.add(Effect.GATED_HOST_READ)
         return frozenset(found)
 

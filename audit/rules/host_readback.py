@@ -128,6 +128,19 @@ class HostReadback(Rule):
             path="ferrotorch-core/src/lib.rs",
         ),
         Example(
+            "host copies in and out around a solver: one cause, however many parts come back",
+            """
+            pub fn gpu_convert(ptrs: &[u32], vals: &[f32], d: &GpuDevice) -> GpuResult<(Vec<u32>, Vec<f32>)> {
+                let mut d_ptrs = cpu_to_gpu(ptrs, d)?;
+                let mut d_vals = cpu_to_gpu(vals, d)?;
+                cusparse_convert(&mut d_ptrs, &mut d_vals)?;
+                let ptrs_h = d.stream().clone_dtoh(&d_ptrs)?;  //~ FT008
+                let vals_h = d.stream().clone_dtoh(&d_vals)?;
+                Ok((ptrs_h, vals_h))
+            }
+            """,
+        ),
+        Example(
             "second pass of a reduction on the host",
             """
             pub fn gpu_reduce_sum(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {

@@ -57,6 +57,43 @@ class ReferencePunt(Rule):
             path="ferrotorch-nn/src/lib.rs",
         ),
         Example(
+            "private host body that one of its two callers calls without asking",
+            """
+            fn check_opt_in(inputs: &[&Tensor<f32>], op: &'static str) -> FerrotorchResult<()> {
+                if !inputs.iter().any(|t| t.is_cuda()) {
+                    return Ok(());
+                }
+                if std::env::var("FERROTORCH_ENABLE_GPU_FALLBACK").is_ok() {
+                    tracing::warn!(op, "on the host; unset FERROTORCH_ENABLE_GPU_FALLBACK for an error");
+                    return Ok(());
+                }
+                Err(FerrotorchError::NotImplementedOnCuda { op })
+            }
+
+            pub struct Spread {
+                probs: Tensor<f32>,
+            }
+
+            impl Spread {
+                pub fn sample(&self, shape: &[usize]) -> FerrotorchResult<Tensor<f32>> {
+                    check_opt_in(&[&self.probs], "sample")?;
+                    self.drawn(shape)
+                }
+
+                pub fn rsample(&self, shape: &[usize]) -> FerrotorchResult<Tensor<f32>> {
+                    self.drawn(shape)
+                }
+
+                fn drawn(&self, shape: &[usize]) -> FerrotorchResult<Tensor<f32>> {
+                    let probs = self.probs.data_vec()?;  //~ FT005
+                    let out = probs.iter().map(|p| p * 0.5).collect();
+                    Tensor::from_storage(TensorStorage::cpu(out), shape.to_vec(), false)
+                }
+            }
+            """,
+            path="ferrotorch-distributions/src/lib.rs",
+        ),
+        Example(
             "operator that returns one element",
             """
             pub fn det<T: Float>(x: &Tensor<T>) -> FerrotorchResult<T> {
@@ -161,6 +198,44 @@ class ReferencePunt(Rule):
             }
             """,
             path="ferrotorch-nn/src/lib.rs",
+        ),
+        Example(
+            "private host body that all its callers call behind the gate",
+            """
+            fn check_opt_in(inputs: &[&Tensor<f32>], op: &'static str) -> FerrotorchResult<()> {
+                if !inputs.iter().any(|t| t.is_cuda()) {
+                    return Ok(());
+                }
+                if std::env::var("FERROTORCH_ENABLE_GPU_FALLBACK").is_ok() {
+                    tracing::warn!(op, "on the host; unset FERROTORCH_ENABLE_GPU_FALLBACK for an error");
+                    return Ok(());
+                }
+                Err(FerrotorchError::NotImplementedOnCuda { op })
+            }
+
+            pub struct Spread {
+                probs: Tensor<f32>,
+            }
+
+            impl Spread {
+                pub fn sample(&self, shape: &[usize]) -> FerrotorchResult<Tensor<f32>> {
+                    check_opt_in(&[&self.probs], "sample")?;
+                    self.drawn(shape)
+                }
+
+                pub fn rsample(&self, shape: &[usize]) -> FerrotorchResult<Tensor<f32>> {
+                    check_opt_in(&[&self.probs], "rsample")?;
+                    self.drawn(shape)
+                }
+
+                fn drawn(&self, shape: &[usize]) -> FerrotorchResult<Tensor<f32>> {
+                    let probs = self.probs.data_vec()?;
+                    let out = probs.iter().map(|p| p * 0.5).collect();
+                    Tensor::from_storage(TensorStorage::cpu(out), shape.to_vec(), false)
+                }
+            }
+            """,
+            path="ferrotorch-distributions/src/lib.rs",
         ),
         Example(
             "parts of a tensor that are loaded from files",

@@ -26,11 +26,32 @@ class Consents:
 
     def is_given(self, function: Fn, call: Call, tests: Sequence[Test]) -> bool:
         """Say whether a gate that is read at each call stands before a read and speaks for its operand."""
+        return self._is_given_for(function, call, tests, self._graph.operand(function, call))
+
+    def is_given_by_callers(self, function: Fn, read: Call) -> bool:
+        """Say whether a function that only its own file can call is called behind gates that speak for it.
+
+        A gate of a method speaks for the fields of its own type, as the method that it calls has them.
+        """
+        operand = self._graph.operand(function, read)
+        if function.is_public or not re.match(r"[&*(\s]*self\.\w+", operand):
+            return False
+        callers = [(one, call) for one, call in self._graph.callers(function) if self._graph.is_examined(one)]
+        return bool(callers) and all(
+            one.self_type == function.self_type
+            and self._graph.operand(one, call) == "self"
+            and self._is_given_for(
+                one, call, self._graph.flow(one).tests_at(call.start, call.region), operand
+            )
+            for one, call in callers
+        )
+
+    def _is_given_for(self, function: Fn, call: Call, tests: Sequence[Test], operand: str) -> bool:
         if any(self._allows(function, test, self._gates.mentions, self._gates.opens) for test in tests):
             return True
         around = frozenset(function.ancestors(call.region))
         return any(
-            not self._gates.found_once(function, gate) and self._covers(function, gate, call)
+            not self._gates.found_once(function, gate) and self._covers(function, gate, operand)
             for gate in self._refusing_gates(function, call, around)
         ) or self._asks_on_device(function, call, around)
 
@@ -71,11 +92,11 @@ class Consents:
                     found.append(other)
         return found
 
-    def _covers(self, function: Fn, gate: Call, read: Call) -> bool:
+    def _covers(self, function: Fn, gate: Call, read: str) -> bool:
         """Say whether a gate is given what is read: one that is given no tensors speaks for all."""
         given = function.text(gate.arguments_start, gate.end)
         named = [one for one in self._inputs(function) if re.search(rf"(?<![\w.]){re.escape(one)}\b", given)]
-        operand = re.match(r"[&*(\s]*(?:mut\s+)?((?:self\.)?\w+)", self._graph.operand(function, read))
+        operand = re.match(r"[&*(\s]*(?:mut\s+)?((?:self\.)?\w+)", read)
         if not named or operand is None:
             return True
         is_input = operand[1] in self._inputs(function)

@@ -74,6 +74,8 @@ class Pardons:
             return "host-branch"
         if self._consents.is_given(function, call, tests):
             return "opt-in"
+        if self._consents.is_given_by_callers(function, call):
+            return "callers-opt-in"
         around = frozenset(function.ancestors(call.region))
         behind = self._reached_behind(function, call)
         for other in function.facts.calls:

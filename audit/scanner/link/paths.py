@@ -153,12 +153,18 @@ class HostPaths:
         if read.call.start < before.call.start:
             return False
         uses = (self._uses.of_read(function, before), self._uses.of_read(function, read))
-        if uses[0] is uses[1] is Use.REWRAPPED or (uses[0] is Use.MEASURED) != (uses[1] is Use.MEASURED):
+        if (uses[0] is uses[1] is Use.REWRAPPED and self._is_used_before(function, before, read)) or (
+            uses[0] is Use.MEASURED
+        ) != (uses[1] is Use.MEASURED):
             return True
         launch = self._work.launch_of(function, read)
         if launch is None or launch.start > read.call.start:
             return False
         return before.call.end < max(launch.start, self._bound(function, read))
+
+    def _is_used_before(self, function: Fn, before: Read, read: Read) -> bool:
+        """Say whether something is done between two reads; else they are parts of one thing."""
+        return any(before.call.end <= call.start < read.call.start for call in function.facts.calls)
 
     def _bound(self, function: Fn, read: Read) -> int:
         """Return where the local that is read has got its value, or 0."""
