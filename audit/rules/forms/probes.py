@@ -52,7 +52,7 @@ class Probes:
         return any(self._moves_or_gives_up(function, call, body) for call in function.facts.calls)
 
     def _backend_types(self) -> list[str]:
-        """Return the types of the workspace that implement the device backend: to build one opens a device."""
+        """Return the types that implement the device backend: to build one opens a device."""
         traits = self._judgement.profile.launch.backend_traits
         methods = (one for trait in traits for one in self._judgement.workspace.trait_methods.get(trait, ()))
         return sorted({re.escape(one.self_type) for one in methods if not one.is_trait_default})
