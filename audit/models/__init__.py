@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from audit.models.audit_note import AuditNote, NoteSubject
 from audit.models.claim import Claim, ClaimSource, CommitReading
 from audit.models.facts import StoredFacts
 from audit.models.gap import CapabilityGap, CapabilityGapChange, GapChangeKind
 from audit.models.history import BranchScan, SiteEvent, SiteEventKind, SiteTally
+from audit.models.imported_audit import (
+    AuditUpload,
+    FindingSite,
+    ImportedAudit,
+    ImportedFinding,
+    Judgement,
+    Standing,
+)
 from audit.models.inventory import WorkspaceInventory
+from audit.models.knowledge_entry import EntryLink, EntryRevision, KnowledgeEntry, LinkOrigin
 from audit.models.lease import LeasedRow, RowState
 from audit.models.lineage_ruling import LineageDecision, LineageRuling
 from audit.models.match import MatchRuling, OperationMatch
@@ -17,6 +27,8 @@ from audit.models.parity import (
     ParityDump,
     ParityOperator,
 )
+from audit.models.precedent import Precedent, PrecedentKind, PrecedentOpinion, Stance
+from audit.models.reference import ReferenceSource, TextReference
 from audit.models.repository import Branch, Commit, Crate, Repository, RepositoryKind
 from audit.models.result import Result
 from audit.models.scan import AskedBy, ScanChunk, ScanFile, ScanRequest, ScanRule, ScanRun
@@ -24,6 +36,8 @@ from audit.models.site import FallbackSite, Lineage, SiteState
 
 __all__ = [
     "AskedBy",
+    "AuditNote",
+    "AuditUpload",
     "Branch",
     "BranchScan",
     "Capability",
@@ -35,17 +49,30 @@ __all__ = [
     "Commit",
     "CommitReading",
     "Crate",
+    "EntryLink",
+    "EntryRevision",
     "FallbackSite",
+    "FindingSite",
     "GapChangeKind",
+    "ImportedAudit",
+    "ImportedFinding",
+    "Judgement",
+    "KnowledgeEntry",
     "LeasedRow",
     "Lineage",
     "LineageDecision",
     "LineageRuling",
+    "LinkOrigin",
     "MatchRuling",
+    "NoteSubject",
     "OperationMatch",
     "ParityChange",
     "ParityDump",
     "ParityOperator",
+    "Precedent",
+    "PrecedentKind",
+    "PrecedentOpinion",
+    "ReferenceSource",
     "Repository",
     "RepositoryKind",
     "Result",
@@ -59,6 +86,9 @@ __all__ = [
     "SiteEventKind",
     "SiteState",
     "SiteTally",
+    "Stance",
+    "Standing",
     "StoredFacts",
+    "TextReference",
     "WorkspaceInventory",
 ]
