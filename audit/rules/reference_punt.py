@@ -94,6 +94,39 @@ class ReferencePunt(Rule):
             path="ferrotorch-distributions/src/lib.rs",
         ),
         Example(
+            "constant in the shape of a tensor that may be on the device, left on the host",
+            """
+            pub struct Cauchy {
+                loc: Tensor<f32>,
+            }
+
+            impl Distribution for Cauchy {
+                fn mean(&self) -> FerrotorchResult<Tensor<f32>> {
+                    let n: usize = self.loc.shape().iter().product();
+                    Tensor::from_storage(
+                        TensorStorage::cpu(vec![f32::NAN; n.max(1)]),  //~ FT005
+                        self.loc.shape().to_vec(),
+                        false,
+                    )
+                }
+            }
+            """,
+            path="ferrotorch-distributions/src/lib.rs",
+        ),
+        Example(
+            "tensor that is filled on the host",
+            """
+            impl Tensor<f32> {
+                pub fn fill_(&self, value: f32) -> FerrotorchResult<&Self> {
+                    let filled = vec![value; self.numel()];
+                    unsafe { self.update_data(&filled)? };  //~ FT005
+                    Ok(self)
+                }
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
             "operator that returns one element",
             """
             pub fn det<T: Float>(x: &Tensor<T>) -> FerrotorchResult<T> {
@@ -198,6 +231,31 @@ class ReferencePunt(Rule):
             }
             """,
             path="ferrotorch-nn/src/lib.rs",
+        ),
+        Example(
+            "constant that goes where its tensor is, and one whose shape is a number",
+            """
+            pub struct Cauchy {
+                loc: Tensor<f32>,
+            }
+
+            impl Distribution for Cauchy {
+                fn mean(&self) -> FerrotorchResult<Tensor<f32>> {
+                    let n: usize = self.loc.shape().iter().product();
+                    let out = Tensor::from_storage(
+                        TensorStorage::on_device(vec![f32::NAN; n], self.loc.device())?,
+                        self.loc.shape().to_vec(),
+                        false,
+                    )?;
+                    Ok(out)
+                }
+
+                fn zeros(&self, n: usize) -> FerrotorchResult<Tensor<f32>> {
+                    Tensor::from_storage(TensorStorage::cpu(vec![0.0; n]), vec![n], false)
+                }
+            }
+            """,
+            path="ferrotorch-distributions/src/lib.rs",
         ),
         Example(
             "private host body that all its callers call behind the gate",

@@ -1,10 +1,10 @@
-"""Reads from which only a few elements are taken: sizes, limits and parameters, no data."""
+"""Reads whose elements are no data: sizes, limits and parameters, or scores that decide what is kept."""
 
 from __future__ import annotations
 
 import re
 
-from audit.scanner.extract.facts import Call
+from audit.scanner.extract.facts import Call, RegionKind
 from audit.scanner.link.unit import Fn
 
 _ELEMENT = re.compile(r"\[\d+\](?!\s*\.\s*(?:iter|to_vec|chunks|clone)\b)")
@@ -14,6 +14,8 @@ _UNWRAPPED = re.compile(r"^(?:\)|\?|\.(?:unwrap|await|expect\([^)]*\))(?:\(\))?|
 _ITERATED = re.compile(r"^\??\s*\.iter\(\)\)?\s*\.(?:all|any)\(")
 _COMMENT = re.compile(r"//[^\n]*")
 _LONGEST = 60
+_WALKS = re.compile(r"^\s*\.iter\(\)(?:\.enumerate\(\))?\s*$")
+_IN_RECORD = re.compile(r"\w\s*:\s*\*?$")
 
 
 def picks_elements(function: Fn, call: Call) -> bool:
@@ -37,6 +39,36 @@ def picks_elements(function: Fn, call: Call) -> bool:
         elif not _LENGTH.match(after):
             return False
     return is_picked
+
+
+def only_decides(function: Fn, call: Call) -> bool:
+    """Say whether a loop over what a call reads only asks of each element, and notes it in a record."""
+    name, end = _bound(function, call)
+    if not name:
+        return False
+    loops = [one for one in function.facts.regions if one.kind == RegionKind.LOOP and one.start > end]
+    walking = [
+        one
+        for one in loops
+        if (text := function.text(one.condition_start, one.condition_end)).startswith(name)
+        and _WALKS.match(text.removeprefix(name))
+    ]
+    uses = re.findall(rf"(?<![\w.]){name}\b", _COMMENT.sub("", function.text(end, function.facts.body_end)))
+    if len(walking) != 1 or len(uses) != 1:
+        return False
+    element = re.findall(r"\w+", function.text(walking[0].pattern_start, walking[0].pattern_end))[-1]
+    conditions = [
+        (one.condition_start, one.condition_end)
+        for one in function.facts.regions
+        if one.kind == RegionKind.THEN
+    ]
+    word = re.compile(rb"(?<![\w.])" + element.encode() + rb"\b(?!\s*:)")
+    found = [one.start() for one in word.finditer(function.unit.data, walking[0].start, walking[0].end)]
+    return bool(found) and all(
+        any(start <= use < stop for start, stop in conditions)
+        or _IN_RECORD.search(function.text(use - _LONGEST, use)) is not None
+        for use in found
+    )
 
 
 def bound_truth(function: Fn, call: Call) -> tuple[str, int]:

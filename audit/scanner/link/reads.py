@@ -7,11 +7,12 @@ from collections import defaultdict, deque
 from typing import NamedTuple
 
 from audit.scanner.extract.facts import Call, CallKind, RegionKind
+from audit.scanner.link.constants import HostConstants
 from audit.scanner.link.copies import Copies, round_trips
 from audit.scanner.link.graph import CallGraph
 from audit.scanner.link.launches import Launches
 from audit.scanner.link.pardons import Pardons
-from audit.scanner.link.picks import bound_truth, picks_elements
+from audit.scanner.link.picks import bound_truth, only_decides, picks_elements
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
 
@@ -127,7 +128,7 @@ class Reads:
             self.found[function.index] = (*self.found.get(function.index, ()), read)
 
     def _find_host_results(self) -> None:
-        """Add the operators that read nothing, compute on the host all the same, and upload for the device.
+        """Add the operators that read nothing and have a result of the host, uploaded for the device or not.
 
         They work from host copies of their parameters, made when they were built, or from nothing at all.
         """
@@ -140,6 +141,11 @@ class Reads:
                     pardon = self._pardons.pardon_upload(function, call)
                     made = self._maker(function, operand) or call
                     self.found[function.index] = (Read(made, operand, None, pardon, is_result=True),)
+        for function, call in HostConstants(self._graph).found():
+            if not self.found.get(function.index) and self._may_have_host_result(function):
+                pardon = self._pardons.pardon_upload(function, call)
+                operand = self._graph.operand(function, call)
+                self.found[function.index] = (Read(call, operand, None, pardon, is_result=True),)
 
     def _may_have_host_result(self, function: Fn) -> bool:
         reads = self.found.get(function.index, ())
@@ -203,7 +209,7 @@ class Reads:
         words = self._graph.profile.transfer
         if words.scalar_reads and (call.name in words.scalar_reads or picks_elements(function, call)):
             return None
-        if words.scalar_reads and self._is_only_checked(function, call):
+        if words.scalar_reads and (only_decides(function, call) or self._is_only_checked(function, call)):
             return None
         if call.name in words.device_arguments:
             if not self._graph.moves_to_host(function, call):

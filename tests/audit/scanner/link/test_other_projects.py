@@ -357,3 +357,22 @@ def test_a_transfer_of_the_device_reads_what_it_is_given() -> None:
     assert [(rule, symbol) for rule, _, symbol in found if rule != "missing-gpu-test"] == [
         ("fake-gpu-function", "quantize")
     ]
+
+
+def test_scores_that_decide_what_is_kept_and_are_noted_in_a_record_are_no_data() -> None:
+    source = """
+    pub fn detect(x: &Tensor) -> Result<Vec<Found<Tensor>>> {
+        let scores = x.flatten(0, 1)?.to_vec1::<f32>()?;
+        let mut found = Vec::new();
+        for (i, score) in scores.iter().enumerate() {
+            if *score < 0.5 {
+                continue;
+            }
+            let data = Tensor::from_vec(vec![i as f32], 1, x.device())?;
+            found.push(Found { confidence: *score, data });
+        }
+        Ok(found)
+    }
+    """
+    assert _in(source) == []
+    assert _in(source.replace("vec![i as f32]", "vec![score * 2.0]")) == ["reference-punt"]
