@@ -9,7 +9,7 @@ from audit.parity.catalogue import Direction
 from audit.scanner.profile import profile_names
 from audit.services.credentials import VARIABLE_PREFIX
 from audit.services.matches import RULED_VERDICTS
-from migrations_tracker.models import Channel, Frequency, NoticeKind
+from migrations_tracker.models import Channel, Frequency, NoticeKind, TokenScope
 
 
 class RepositoryAddForm(forms.Form):
@@ -85,6 +85,20 @@ class TokenForm(forms.Form):
         max_length=100,
         help_text="Where it is used, such as “CI of ferrotorch”.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+    scope = forms.ChoiceField(
+        label="It may",
+        choices=TokenScope.choices,
+        initial=TokenScope.READ,
+        help_text="A token that only reads can't ask for scans or move anything on.",
+    )
+    days = forms.TypedChoiceField(
+        label="It ends after",
+        choices=[("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("", "never, until it is revoked")],
+        initial="90",
+        coerce=int,
+        empty_value=None,
+        required=False,
     )
 
 

@@ -234,6 +234,11 @@ RUNNER_BROKER_URL = env.secret(
     meaning="The broker's address as GPU machines reach it, without user and password: each runner gets its "
     "own. Unset, that of `BROKER_URL`.",
 )
+API_REQUESTS_PER_MINUTE = env.number(
+    "API_REQUESTS_PER_MINUTE",
+    default=600,
+    meaning="How often one token may ask in a minute; beyond that the answer is 429.",
+)
 GPU_MINUTES_PER_DAY = env.number(
     "GPU_MINUTES_PER_DAY",
     default=0,

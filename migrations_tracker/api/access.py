@@ -17,9 +17,12 @@ from audit.errors import AuditError
 from audit.scanner.errors import ScanError
 from migrations_tracker.errors import PlanError
 from migrations_tracker.http import SignedInRequest
-from migrations_tracker.services.api_tokens import api_token_owner
+from migrations_tracker.models import TokenScope
+from migrations_tracker.services.api_tokens import api_token_spend, api_token_use
 
 BAD_REQUEST, UNAUTHORISED, FORBIDDEN, NOT_FOUND, TOO_LARGE, UNPROCESSABLE = 400, 401, 403, 404, 413, 422
+TOO_MANY = 429
+READING = frozenset({"GET", "HEAD", "OPTIONS"})
 MAX_BODY_BYTES = 64 * 1024
 _P = ParamSpec("_P")
 
@@ -41,10 +44,10 @@ def for_programs(
     """
 
     def answer(request: HttpRequest, /, *args: _P.args, **kwargs: _P.kwargs) -> HttpResponse:
-        owner = _owner_of(request)
-        if owner is None:
-            return _no_token()
         try:
+            owner = _owner_of(request)
+            if owner is None:
+                return _no_token()
             with pghistory.context(user=owner.pk):
                 return view(request, owner, *args, **kwargs)
         except RefusedError as error:
@@ -65,7 +68,10 @@ def readable_by_programs(
         signed_in = cast("SignedInRequest", request)
         if "Authorization" not in request.headers:
             return for_people(signed_in, *args, **kwargs)
-        owner = _owner_of(request)
+        try:
+            owner = _owner_of(request)
+        except RefusedError as error:
+            return refusal(str(error), error.status)
         if owner is None:
             return _no_token()
         signed_in.user = owner
@@ -76,7 +82,14 @@ def readable_by_programs(
 
 def _owner_of(request: HttpRequest) -> User | None:
     scheme, _, text = request.headers.get("Authorization", "").partition(" ")
-    return api_token_owner(text=text.strip()) if scheme.lower() == "bearer" else None
+    token = api_token_use(text=text.strip()) if scheme.lower() == "bearer" else None
+    if token is None:
+        return None
+    if api_token_spend(token=token):
+        raise RefusedError("This token has asked as often as it may for now.", TOO_MANY)
+    if request.method not in READING and token.scope != TokenScope.WRITE:
+        raise RefusedError("This token may only read.", FORBIDDEN)
+    return token.owner
 
 
 def _no_token() -> HttpResponse:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from migrations_tracker.models.access import ApiToken, LoginFailure
+from migrations_tracker.models.access import ApiAnswer, ApiToken, LoginFailure, TokenScope
 from migrations_tracker.models.comment import Comment
 from migrations_tracker.models.notice import Channel, Delivery, Frequency, Notice, NoticeKind, Subscription
 from migrations_tracker.models.plan import Plan, PlanEvent, Precedence, PrecedenceState, UnitMember, WorkUnit
@@ -13,6 +13,7 @@ from migrations_tracker.models.suppression import Suppression, SuppressionStatus
 
 __all__ = [
     "Absence",
+    "ApiAnswer",
     "ApiToken",
     "Channel",
     "Comment",
@@ -33,6 +34,7 @@ __all__ = [
     "Subscription",
     "Suppression",
     "SuppressionStatus",
+    "TokenScope",
     "Transition",
     "UnitMember",
     "WorkUnit",

@@ -8,27 +8,61 @@ from django.db import models
 from django.db.models import Q
 
 
+class TokenScope(models.TextChoices):
+    """What a program may do with a token."""
+
+    READ = "read", "Read"
+    WRITE = "write", "Read and write"
+
+
 @pghistory.track(
     pghistory.InsertEvent("made"),
     pghistory.UpdateEvent("revoked", condition=pghistory.AnyChange("revoked_at")),
-    exclude=["digest", "last_used_at"],
+    exclude=["digest", "last_used_at", "window_started_at", "window_count"],
 )
 class ApiToken(models.Model):
-    """What a program shows to act for a person. Only a digest of it is kept."""
+    """What a program shows to act for a person. Only a digest of it is kept.
+
+    `window_count` requests were made since `window_started_at`, which is how the limit is held.
+    """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(max_length=100)
     digest = models.CharField(max_length=64, unique=True)
+    scope = models.CharField(max_length=5, choices=TokenScope, default=TokenScope.WRITE)
     created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    window_started_at = models.DateTimeField(null=True, blank=True)
+    window_count = models.PositiveIntegerField(default=0)
     last_used_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ("-id",)
-        constraints = (models.CheckConstraint(name="api_token_named", condition=~Q(name="")),)
+        constraints = (
+            models.CheckConstraint(name="api_token_named", condition=~Q(name="")),
+            models.CheckConstraint(name="api_token_scope_known", condition=Q(scope__in=TokenScope.values)),
+        )
 
     def __str__(self) -> str:
         return self.name
+
+
+class ApiAnswer(models.Model):
+    """What a request with an idempotency key was answered; no status yet while it is being answered."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    key = models.CharField(max_length=200)
+    request_digest = models.CharField(max_length=64)
+    status = models.PositiveSmallIntegerField(null=True, blank=True)
+    body = models.TextField(blank=True)
+    created_at = models.DateTimeField(auto_now_add=True, db_index=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(name="api_answer_once_per_key", fields=["owner", "key"]),)
+
+    def __str__(self) -> str:
+        return self.key
 
 
 class LoginFailure(models.Model):

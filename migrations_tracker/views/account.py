@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
 from django.contrib import messages
 from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from migrations_tracker.errors import PlanError
 from migrations_tracker.forms import TokenForm
 from migrations_tracker.http import SignedInRequest
-from migrations_tracker.models import ApiToken
+from migrations_tracker.models import ApiToken, TokenScope
 from migrations_tracker.services.api_tokens import api_token_create, api_token_revoke
 
 UNPROCESSABLE = 422
@@ -31,7 +37,7 @@ def account_page(request: SignedInRequest) -> HttpResponse:
         status = UNPROCESSABLE
         if form.is_valid():
             try:
-                _, made = api_token_create(owner=request.user, name=form.cleaned_data["name"])
+                _, made = _token_make(request.user, form.cleaned_data)
                 form, status = TokenForm(), 200
             except PlanError as error:
                 form.add_error("name", str(error))
@@ -44,6 +50,16 @@ def account_page(request: SignedInRequest) -> HttpResponse:
     if made:
         response["Cache-Control"] = "no-store"
     return response
+
+
+def _token_make(owner: User, data: Mapping[str, Any]) -> tuple[ApiToken, str]:
+    days = data["days"]
+    return api_token_create(
+        owner=owner,
+        name=data["name"],
+        scope=TokenScope(data["scope"]),
+        expires_at=timezone.now() + timedelta(days=days) if days else None,
+    )
 
 
 @require_GET

@@ -14,7 +14,7 @@ from pytest_django import Settings
 
 from audit.models import Repository
 from migrations_tracker.models import ApiToken, LoginFailure
-from migrations_tracker.services.api_tokens import api_token_owner
+from migrations_tracker.services.api_tokens import api_token_use
 from migrations_tracker.services.log_ins import FAILURES_OF_ADDRESS, FAILURES_OF_PAIR
 from tests.factories import PASSWORD, make_user
 
@@ -71,11 +71,14 @@ def test_the_admin_has_no_door_of_its_own(ada_client: Client, client: Client) ->
 
 
 def test_a_token_is_shown_once_and_can_be_revoked(ada_client: Client, ada: User) -> None:
-    made = ada_client.post(reverse("account"), {"name": "CI"})
+    made = ada_client.post(reverse("account"), {"name": "CI", "scope": "write", "days": "30"})
     assert made["Cache-Control"] == "no-store"
     found = re.search(r"fa_[\w-]{30,}", made.content.decode())
     assert found
-    assert api_token_owner(text=found[0]) == ada
+    token = api_token_use(text=found[0])
+    assert token is not None
+    assert (token.owner, token.scope) == (ada, "write")
+    assert token.expires_at is not None
     again = ada_client.get(reverse("account")).content.decode()
     assert found[0] not in again
     assert "CI" in again
@@ -84,12 +87,12 @@ def test_a_token_is_shown_once_and_can_be_revoked(ada_client: Client, ada: User)
     other.force_login(make_user("eve"))
     assert other.post(revoke).status_code == 404
     assert b"is revoked" in ada_client.post(revoke, follow=True).content
-    assert api_token_owner(text=found[0]) is None
+    assert api_token_use(text=found[0]) is None
 
 
 @pytest.mark.parametrize("name", ["", "x" * 101])
 def test_a_token_needs_a_name(ada_client: Client, name: str) -> None:
-    assert ada_client.post(reverse("account"), {"name": name}).status_code == 422
+    assert ada_client.post(reverse("account"), {"name": name, "scope": "read", "days": ""}).status_code == 422
     assert not ApiToken.objects.exists()
 
 

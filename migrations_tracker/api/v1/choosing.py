@@ -1,0 +1,73 @@
+"""The things a request names, or the answer that there is no such thing."""
+
+from __future__ import annotations
+
+from audit.models import Branch, CapabilityGap, FallbackSite, Repository
+from migrations_tracker.api.v1.problems import not_found
+from migrations_tracker.models import Plan, WorkUnit
+from migrations_tracker.models.report import MigrationReport
+
+
+def repository_named(slug: str) -> Repository:
+    """Return a repository by its slug."""
+    found = Repository.objects.filter(slug=slug.replace("\0", "")).first()
+    if found is None:
+        raise not_found("repository")
+    return found
+
+
+def branch_named(slug: str, name: str) -> Branch:
+    """Return a branch that was scanned; no name is the default branch."""
+    repository = repository_named(slug)
+    found = (
+        Branch.objects.filter(
+            repository=repository, name=(name or repository.default_branch).replace("\0", "")
+        )
+        .exclude(last_scan=None)
+        .select_related("repository", "last_scan")
+        .first()
+    )
+    if found is None:
+        raise not_found("branch with a finished scan")
+    return found
+
+
+def site_numbered(pk: int) -> FallbackSite:
+    """Return a site."""
+    found = FallbackSite.objects.select_related("repository", "migration__assignee").filter(pk=pk).first()
+    if found is None:
+        raise not_found("site")
+    return found
+
+
+def gap_numbered(pk: int) -> CapabilityGap:
+    """Return a gap."""
+    found = CapabilityGap.objects.select_related("repository", "migration__assignee").filter(pk=pk).first()
+    if found is None:
+        raise not_found("gap")
+    return found
+
+
+def plan_of(slug: str) -> Plan:
+    """Return the plan of a repository."""
+    found = Plan.objects.select_related("repository").filter(repository__slug=slug.replace("\0", "")).first()
+    if found is None:
+        raise not_found("plan")
+    return found
+
+
+def unit_numbered(pk: int) -> WorkUnit:
+    """Return a unit."""
+    found = WorkUnit.objects.select_related("plan__repository", "person").filter(pk=pk).first()
+    if found is None:
+        raise not_found("work unit")
+    return found
+
+
+def report_numbered(pk: int) -> MigrationReport:
+    """Return a report."""
+    related = ("branch__repository", "scan_run__repository", "scan_run__commit", "scan_run__branch")
+    found = MigrationReport.objects.select_related(*related).filter(pk=pk).first()
+    if found is None:
+        raise not_found("report")
+    return found

@@ -1,0 +1,164 @@
+"""Sites: the list, one site with its evidence, and what people do to it."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Annotated, Literal
+
+from django.contrib.auth.models import User
+from ninja import Query, Router, Schema
+from ninja import Status as Answer
+
+from audit.scanner.report import Level, Outcome
+from migrations_tracker.api.v1.choosing import branch_named, site_numbered
+from migrations_tracker.api.v1.paging import Cursor, Page
+from migrations_tracker.api.v1.parameters import Key, Text, Version, Word
+from migrations_tracker.api.v1.problems import RefusedError
+from migrations_tracker.api.v1.security import ProgramRequest
+from migrations_tracker.api.v1.shapes import (
+    ChoiceOut,
+    CommentOut,
+    MigrationOut,
+    SiteDetail,
+    SiteOut,
+    TransitionOut,
+)
+from migrations_tracker.lifecycle import Status
+from migrations_tracker.selectors.site_detail import SitePageData, site_page
+from migrations_tracker.selectors.site_list import SiteFilters, cursor_decode, site_list
+from migrations_tracker.services.comments import comment_create
+from migrations_tracker.services.site_migrations import site_migration_assign, site_migration_transition
+
+router = Router(tags=["sites"])
+
+
+class SiteQuery(Schema):
+    """What the list is narrowed to, as on the page of sites."""
+
+    branch: Word = ""
+    seen: Literal["open", "absent", "any"] = "open"
+    rule: Word = ""
+    crate: Word = ""
+    level: Level | None = None
+    status: Status | None = None
+    outcome: Outcome | Literal["not-told"] | None = None
+    q: Word = ""
+    sort: Literal["path", "level", "rule", "crate", "symbol", "newest"] = "path"
+    cursor: Cursor = ""
+
+
+class TransitionIn(Schema):
+    """The next status; some steps need a reason."""
+
+    to: Status
+    reason: Text = ""
+    version: Version
+
+
+class AssigneeIn(Schema):
+    """Who owns it; nobody when `assignee` is null."""
+
+    assignee: Word | None
+    version: Version
+
+
+class CommentIn(Schema):
+    """What is said, in Markdown."""
+
+    text: Text
+
+
+@router.get("/repositories/{slug}/sites", response=Page[SiteOut])
+def site_index(request: ProgramRequest, slug: str, query: Annotated[SiteQuery, Query()]) -> Page[SiteOut]:
+    """List the sites of a branch."""
+    branch = branch_named(slug, query.branch)
+    filters = SiteFilters(
+        seen=query.seen,
+        crate=query.crate.strip(),
+        rule=query.rule.strip(),
+        level=query.level or "",
+        status=query.status or "",
+        text=query.q.strip(),
+        outcome=query.outcome or "",
+        sort=query.sort,
+    )
+    page = site_list(branch=branch, filters=filters, cursor=cursor_decode(query.cursor, query.sort))
+    return Page[SiteOut](
+        items=[SiteOut.of(state) for state in page.states],
+        next=page.next,
+        previous=page.previous,
+        total=page.total,
+    )
+
+
+@router.get("/sites/{pk}", response=SiteDetail)
+def site_get(request: ProgramRequest, pk: Key) -> SiteDetail:
+    """Show a site with its evidence, its rationale and its history."""
+    return _detail(site_page(site=site_numbered(pk)))
+
+
+@router.post("/sites/{pk}/transitions", response=MigrationOut)
+def site_transition(request: ProgramRequest, pk: Key, body: TransitionIn) -> MigrationOut | None:
+    """Move a site's migration on. Nobody marks a site migrated that the scanner still sees."""
+    moved = site_migration_transition(
+        site=site_numbered(pk),
+        to=body.to,
+        actor=request.user,
+        reason=body.reason,
+        seen_version=body.version,
+    )
+    return MigrationOut.of(moved)
+
+
+@router.put("/sites/{pk}/assignee", response=MigrationOut)
+def site_assign(request: ProgramRequest, pk: Key, body: AssigneeIn) -> MigrationOut | None:
+    """Make somebody the owner of a site's migration, or nobody."""
+    migration = getattr(site_numbered(pk), "migration", None)
+    if migration is None:
+        raise RefusedError("No scan of the default branch has found this site.", HTTPStatus.CONFLICT)
+    return MigrationOut.of(
+        site_migration_assign(
+            migration=migration,
+            assignee=person_named(body.assignee),
+            actor=request.user,
+            seen_version=body.version,
+        )
+    )
+
+
+@router.post("/sites/{pk}/comments", response={HTTPStatus.CREATED: CommentOut})
+def site_comment(request: ProgramRequest, pk: Key, body: CommentIn) -> Answer[CommentOut]:
+    """Comment on a site."""
+    comment = comment_create(site=site_numbered(pk), author=request.user, text=body.text)
+    return Answer(HTTPStatus.CREATED, CommentOut.of(comment))
+
+
+def person_named(name: str | None) -> User | None:
+    """Return the person with a log-in name, or nobody for none."""
+    if name is None:
+        return None
+    found = User.objects.filter(username=name).first()
+    if found is None:
+        raise RefusedError("Nobody here has that name.", HTTPStatus.UNPROCESSABLE_ENTITY)
+    return found
+
+
+def _detail(data: SitePageData) -> SiteDetail:
+    state = data.state
+    if state is None:
+        raise RefusedError("No scan that is kept has seen this site.", HTTPStatus.NOT_FOUND)
+    plain = SiteOut.of(state).dict()
+    return SiteDetail(
+        **plain,
+        rule_name=data.rule.name,
+        clauses=[clause.id for clause in (*data.clauses, *data.outcome_clauses)],
+        evidence=list(data.result.evidence) if data.result else [],
+        snippet=data.result.snippet if data.result else "",
+        rationale=[rationale.text for _, rationale in data.rationales],
+        suppression=(
+            data.suppression.justification if data.suppression and data.suppression.ended_at is None else None
+        ),
+        choices=[ChoiceOut(to=choice.value, needs_reason=choice.needs_reason) for choice in data.choices],
+        transitions=[TransitionOut.of(row) for row in data.transitions],
+        comments=[CommentOut.of(row) for row in data.comments],
+    )

@@ -1,0 +1,110 @@
+"""Who may ask the API, how often, and what a request that is sent twice does."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from audit.models import FallbackSite, Repository
+from migrations_tracker.models import ApiAnswer, ApiToken, Comment, TokenScope, Transition
+from migrations_tracker.services.api_answers import ANSWERED_WITHIN
+from tests.factories import make_user
+from tests.migrations_tracker.api.v1.conftest import Ask, asker
+
+
+def test_without_a_token_nothing_is_answered(repository: Repository) -> None:
+    response = Client().get("/api/v1/repositories")
+    assert response.status_code == 401
+    assert response["Content-Type"] == "application/problem+json"
+    assert response["WWW-Authenticate"] == "Bearer"
+
+
+def test_a_session_is_no_token(repository: Repository, ada: User) -> None:
+    client = Client()
+    client.force_login(ada)
+    assert client.get("/api/v1/repositories").status_code == 401
+
+
+def test_a_token_that_has_expired_is_none(ask: Ask) -> None:
+    assert ask("GET", "repositories").status_code == 200
+    ApiToken.objects.update(expires_at=timezone.now())
+    assert ask("GET", "repositories").status_code == 401
+
+
+def test_a_token_that_may_read_does_not_write(site: FallbackSite, ada: User) -> None:
+    read = asker(ada, TokenScope.READ)
+    assert read("GET", f"sites/{site.pk}").status_code == 200
+    assert read("POST", f"sites/{site.pk}/comments", {"text": "No."}).status_code == 403
+    assert not Comment.objects.exists()
+
+
+def test_a_permission_is_needed_where_a_page_needs_it(repository: Repository, ask: Ask) -> None:
+    response = ask("POST", "repositories", {"location": "https://example.org/x.git"})
+    assert response.status_code == 403
+    assert "audit.add_repository" in response.json()["detail"]
+
+
+def test_a_token_that_asks_too_often_is_told_to_wait(
+    repository: Repository, ask: Ask, settings: object
+) -> None:
+    settings.API_REQUESTS_PER_MINUTE = 2  # type: ignore[attr-defined]
+    assert [ask("GET", "repositories").status_code for _ in range(3)] == [200, 200, 429]
+    assert 1 <= int(ask("GET", "repositories")["Retry-After"]) <= 60
+    ApiToken.objects.update(window_started_at=timezone.now() - timedelta(minutes=2))
+    assert ask("GET", "repositories").status_code == 200
+
+
+def test_what_has_not_changed_is_not_sent_again(site: FallbackSite, ask: Ask) -> None:
+    first = ask("GET", f"sites/{site.pk}")
+    again = ask("GET", f"sites/{site.pk}", **{"If-None-Match": first["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    ask("POST", f"sites/{site.pk}/comments", {"text": "Seen."})
+    assert ask("GET", f"sites/{site.pk}", **{"If-None-Match": first["ETag"]}).status_code == 200
+
+
+class TestAKey:
+    """A write with an idempotency key."""
+
+    def test_does_a_request_that_is_sent_twice_once(self, site: FallbackSite, ask: Ask) -> None:
+        body = {"to": "accepted", "version": 1}
+        first = ask("POST", f"sites/{site.pk}/transitions", body, **{"Idempotency-Key": "a"})
+        again = ask("POST", f"sites/{site.pk}/transitions", body, **{"Idempotency-Key": "a"})
+        assert (first.status_code, first.json()) == (again.status_code, again.json())
+        assert again["Idempotency-Replayed"] == "true"
+        assert Transition.objects.filter(to_status="accepted").count() == 1
+
+    def test_is_not_taken_for_another_request(self, site: FallbackSite, ask: Ask) -> None:
+        ask("POST", f"sites/{site.pk}/comments", {"text": "One."}, **{"Idempotency-Key": "a"})
+        other = ask("POST", f"sites/{site.pk}/comments", {"text": "Two."}, **{"Idempotency-Key": "a"})
+        assert other.status_code == 422
+        assert Comment.objects.count() == 1
+
+    def test_is_its_owner_s_alone(self, site: FallbackSite, ask: Ask) -> None:
+        eve = asker(make_user("eve"))
+        for who in (ask, eve):
+            answer = who("POST", f"sites/{site.pk}/comments", {"text": "Same."}, **{"Idempotency-Key": "a"})
+            assert answer.status_code == 201
+        assert Comment.objects.count() == 2
+
+    def test_is_free_again_where_the_request_was_refused(self, site: FallbackSite, ask: Ask) -> None:
+        refused = ask("POST", f"sites/{site.pk}/comments", {"text": " "}, **{"Idempotency-Key": "a"})
+        assert refused.status_code == 422
+        done = ask("POST", f"sites/{site.pk}/comments", {"text": "Yes."}, **{"Idempotency-Key": "a"})
+        assert done.status_code == 201
+
+    def test_waits_for_the_first_answer_but_not_for_ever(self, site: FallbackSite, ask: Ask) -> None:
+        path, body = f"sites/{site.pk}/comments", {"text": "Yes."}
+        ask("POST", path, body, **{"Idempotency-Key": "a"})
+        ApiAnswer.objects.update(status=None)
+        assert ask("POST", path, body, **{"Idempotency-Key": "a"}).status_code == 409
+        ApiAnswer.objects.update(created_at=timezone.now() - 2 * ANSWERED_WITHIN)
+        assert ask("POST", path, body, **{"Idempotency-Key": "a"}).status_code == 201
+
+    @pytest.mark.parametrize("key", ["x" * 201, "tab\there"])
+    def test_that_is_none_is_refused(self, site: FallbackSite, ask: Ask, key: str) -> None:
+        answer = ask("POST", f"sites/{site.pk}/comments", {"text": "Yes."}, **{"Idempotency-Key": key})
+        assert answer.status_code == 400

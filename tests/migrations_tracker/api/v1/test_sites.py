@@ -1,0 +1,131 @@
+"""Sites, gaps, rules and clauses through the API."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+
+from audit.models import CapabilityGap, FallbackSite, Repository
+from audit.parity.capability import State
+from audit.rules import RULES
+from migrations_tracker.models import SiteMigration
+from tests.factories import ingest, make_capability, make_report, make_result, make_user, store_capabilities
+from tests.migrations_tracker.api.v1.conftest import Ask
+
+
+def test_the_list_holds_what_the_page_holds(repository: Repository, site: FallbackSite, ask: Ask) -> None:
+    answer = ask("GET", "repositories/minitorch/sites?q=relu").json()
+    assert answer["total"] == 1
+    only = answer["items"][0]
+    assert (only["id"], only["symbol"], only["is_open"]) == (site.pk, site.symbol, True)
+    assert only["migration"] == {"status": "open", "version": 1, "assignee": None}
+
+
+def test_pages_follow_each_other_without_a_gap(repository: Repository, ask: Ask) -> None:
+    many = [make_result(f"minitorch_gpu::ops::op{n}", line=n + 1) for n in range(120)]
+    ingest(repository, make_report(many))
+    seen, cursor = [], ""
+    for _ in range(4):
+        answer = ask("GET", f"repositories/minitorch/sites?cursor={cursor}").json()
+        seen += [item["id"] for item in answer["items"]]
+        cursor = answer["next"]
+        if not cursor:
+            break
+    assert len(seen) == len(set(seen)) == answer["total"] == 120
+
+
+@pytest.mark.parametrize(
+    "query", ["status=done", "seen=maybe", "level=loud", "q=%00", "outcome=x", "sort=size", f"q={'x' * 300}"]
+)
+def test_a_filter_that_is_none_is_refused_with_its_name(repository: Repository, ask: Ask, query: str) -> None:
+    answer = ask("GET", f"repositories/minitorch/sites?{query}")
+    assert answer.status_code == 422
+    assert query.partition("=")[0] in answer.json()["errors"][0]["place"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "repositories/none",
+        "repositories/none/sites",
+        "repositories/minitorch/sites?branch=none",
+        "sites/999",
+        "gaps/999",
+        "units/999",
+        "reports/999",
+        "scans/999",
+        "scan-requests/999",
+        "rules/FT999",
+        "rules/%00",
+        "clauses/X9",
+        "repositories/minitorch/units",
+    ],
+)
+def test_what_is_not_there_is_said_so(repository: Repository, ask: Ask, path: str) -> None:
+    answer = ask("GET", path)
+    assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")
+
+
+def test_a_site_comes_with_its_evidence_and_rationale(site: FallbackSite, ask: Ask) -> None:
+    answer = ask("GET", f"sites/{site.pk}").json()
+    assert [step["role"] for step in answer["evidence"]] == ["anchor", "effect"]
+    assert answer["rationale"]
+    assert {"to": "suppressed", "needs_reason": True} in answer["choices"]
+
+
+class TestATransition:
+    """A site's migration that is moved on."""
+
+    def test_is_kept_with_its_actor(self, site: FallbackSite, ask: Ask) -> None:
+        moved = ask("POST", f"sites/{site.pk}/transitions", {"to": "accepted", "version": 1}).json()
+        assert moved == {"status": "accepted", "version": 2, "assignee": None}
+        step = ask("GET", f"sites/{site.pk}").json()["transitions"][0]
+        assert (step["to_status"], step["actor"], step["cause"]) == ("accepted", "ada", "person")
+
+    def test_from_a_state_that_is_no_longer_the_newest_changes_nothing(
+        self, site: FallbackSite, ask: Ask
+    ) -> None:
+        SiteMigration.objects.update(version=7)
+        assert (
+            ask("POST", f"sites/{site.pk}/transitions", {"to": "accepted", "version": 1}).status_code == 409
+        )
+
+    def test_can_t_overrule_the_scanner(self, site: FallbackSite, ask: Ask) -> None:
+        body = {"to": "migrated", "reason": "Done.", "version": 1}
+        answer = ask("POST", f"sites/{site.pk}/transitions", body)
+        assert answer.status_code == 422
+        assert "still sees" in answer.json()["detail"]
+
+    def test_needs_the_version_that_was_read(self, site: FallbackSite, ask: Ask) -> None:
+        answer = ask("POST", f"sites/{site.pk}/transitions", {"to": "accepted"})
+        assert answer.status_code == 422
+        assert answer.json()["errors"][0]["place"][-1] == "version"
+
+
+def test_a_site_gets_an_owner_and_loses_it(site: FallbackSite, ask: Ask) -> None:
+    make_user("eve")
+    owned = ask("PUT", f"sites/{site.pk}/assignee", {"assignee": "eve", "version": 1}).json()
+    assert owned["assignee"] == "eve"
+    freed = ask("PUT", f"sites/{site.pk}/assignee", {"assignee": None, "version": 2}).json()
+    assert (freed["assignee"], freed["version"]) == (None, 3)
+    unknown = ask("PUT", f"sites/{site.pk}/assignee", {"assignee": "nobody", "version": 3})
+    assert unknown.status_code == 422
+
+
+def test_a_gap_is_listed_and_moved_on(repository: Repository, ada: User, ask: Ask) -> None:
+    scan_run = repository.scan_runs.get()
+    store_capabilities(scan_run, [make_capability(state=State.HOST_ONLY)])
+    gap = CapabilityGap.objects.get()
+    listed = ask("GET", "repositories/minitorch/gaps?state=host-only").json()
+    assert [item["id"] for item in listed["items"]] == [gap.pk]
+    moved = ask("POST", f"gaps/{gap.pk}/transitions", {"to": "accepted", "version": 1})
+    assert moved.json()["status"] == "accepted"
+    assert ask("GET", f"gaps/{gap.pk}").json()["migration"]["status"] == "accepted"
+
+
+def test_every_rule_and_its_clauses_are_there(repository: Repository, ask: Ask) -> None:
+    rules = ask("GET", "rules").json()
+    assert [rule["id"] for rule in rules] == [rule.id for rule in RULES]
+    clauses = {clause["id"] for clause in ask("GET", "clauses").json()}
+    assert all(set(rule["clauses"]) <= clauses for rule in rules)
+    assert ask("GET", "rules/silent-fallback").json()["id"] == ask("GET", "rules/FT001").json()["id"]
