@@ -116,6 +116,7 @@ urlpatterns = [
     path("precedences/<int:pk>/restore/", units.precedence_restore, name="precedence-restore"),
     path("policy/", policy.policy_index, name="policy"),
     path("policy/<str:key>/", policy.clause_detail, name="clause-detail"),
+    path("", include("migrations_tracker.knowledge_urls")),
     path("", include("migrations_tracker.machine_urls")),
     path("", include("migrations_tracker.program_urls")),
     # One page logs people in, and it counts who guesses.

@@ -88,7 +88,7 @@ def _sarif_row(number: int, result: Mapping[str, Any]) -> Row:
         text=said,
         section=rule[:300],
         severity=str(result.get("level", "warning"))[:20],
-        own_id=f"sarif:{own_id}" if own_id else "",
+        own_id=f"sarif:{own_id or ' '.join((rule, said, *map(str, places)))}",
         places=places,
         names=tuple(dict.fromkeys((*logical, *names_of(said)))),
         rule_ids=subjects_of(f"{rule}\n{said}"),

@@ -171,7 +171,8 @@ def _files(row: Row, place: Place, code: Code) -> list[str]:
     if row.crate and folder is not None:
         inside = [path for path in fitting if path.startswith(f"{folder}/" if folder else "")]
         direct = [path for path in inside if path in (f"{folder}/src/{wanted}", f"{folder}/{wanted}")]
-        fitting = direct or inside
+        # A finding about one crate may point into another.
+        fitting = direct or inside or fitting
     return sorted(fitting)
 
 
@@ -188,6 +189,10 @@ def _in_file(row: Row, place: Place, path: str, code: Code) -> PlacedPlace:
     wanted = _rules(row)
     here = [result for result in code.by_path.get(path, ()) if result.rule_id in wanted]
     if not place.start:
+        named = frozenset(row.rule_ids)
+        return _whole_file(row, place, path, [one for one in here if one.rule_id in named])
+    if place.end < min((span.start for span in code.functions(path)), default=0):
+        # What stands above the first function speaks of the file.
         return _whole_file(row, place, path, here)
     functions = [span for span in code.functions(path) if span.start <= place.end and place.start <= span.end]
     attempts: tuple[tuple[PlacedBy, list[KnownResult]], ...] = (

@@ -76,9 +76,7 @@ def keyed(rows: Iterable[Row]) -> Iterator[Row]:
     """Give each row the key it has in every reading of the same document; equal rows are numbered."""
     seen: Counter[str] = Counter()
     for row in rows:
-        content = row.own_id or "\n".join(
-            (row.crate, squeezed(row.title), squeezed(row.text), *map(str, row.places))
-        )
+        content = row.own_id or "\n".join((row.crate, squeezed(row.title), squeezed(row.text)))
         digest = hashlib.sha256(content.encode()).hexdigest()
         seen[digest] += 1
         if seen[digest] > 1:

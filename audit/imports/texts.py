@@ -63,8 +63,10 @@ def places_of(text: str) -> tuple[Place, ...]:
     """List the places a text names, each once, in order."""
     found = dict.fromkeys(_places(_BLOB.sub("", text)))
     # A file that is named with lines is not named a second time without.
-    with_lines = {place.path for place in found if place.start}
-    kept = [place for place in found if place.start or place.path not in with_lines]
+    with_lines = [f"/{place.path}" for place in found if place.start]
+    kept = [
+        place for place in found if place.start or not any(p.endswith(f"/{place.path}") for p in with_lines)
+    ]
     return tuple(kept[:MAX_PLACES])
 
 

@@ -8,6 +8,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.urls import reverse
+from django.utils import timezone
 
 from audit.imports.formats import FORMAT_LABELS
 from audit.imports.placing import PLACED_BY_LABELS
@@ -110,6 +111,7 @@ class AuditUpload(models.Model):
     pghistory.DeleteEvent("removed", row=pghistory.Old),
     fields=["judgement", "judgement_reason", "judged_by", "judged_at"],
     model_name="ImportedFindingEvent",
+    obj_field=pghistory.ObjForeignKey(related_name="events", related_query_name="events"),
 )
 class ImportedFinding(models.Model):
     """One finding of an imported audit. `key` names it: the same text is the same finding however often read.
@@ -126,6 +128,8 @@ class ImportedFinding(models.Model):
     title = models.CharField(max_length=500)
     text = models.TextField(blank=True)
     severity = models.CharField(max_length=20, blank=True)
+    crate = models.CharField(max_length=200, blank=True)
+    names = ArrayField(models.CharField(max_length=200), default=list, blank=True)
     reference = models.CharField(max_length=300, blank=True)
     rule_ids = ArrayField(models.CharField(max_length=10), default=list, blank=True)
     is_about_device = models.BooleanField(default=False)
@@ -169,11 +173,19 @@ class FindingSite(models.Model):
     finding = models.ForeignKey(ImportedFinding, on_delete=models.CASCADE, related_name="finding_sites")
     site = models.ForeignKey(FallbackSite, on_delete=models.CASCADE, related_name="finding_sites")
     placed_by = models.CharField(max_length=12, choices=list(PLACED_BY_LABELS.items()))
+    linked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+    linked_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
         ordering = ("id",)
         constraints = (
             models.UniqueConstraint(name="finding_site_once", fields=["finding", "site"]),
+            models.CheckConstraint(
+                name="finding_site_by_somebody",
+                condition=~Q(placed_by="person") | Q(linked_by__isnull=False),
+            ),
             models.CheckConstraint(
                 name="finding_site_placed_by_known", condition=Q(placed_by__in=list(PLACED_BY_LABELS))
             ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from audit.models import ScanRun
 from audit.scanner.report import Outcome
 from audit.services.gaps import GapChanges
+from audit.services.imported_audits import imported_audits_match_scan
 from audit.services.ingest import IngestSummary
 from migrations_tracker.lifecycle import Cause, Status, sources
 from migrations_tracker.services.site_migrations import site_migrations_move_by_scan, site_migrations_open
@@ -30,6 +31,7 @@ def scan_run_follow_up(summary: IngestSummary) -> None:
     """
     if summary.gaps is not None:
         gaps_follow_up(scan_run=summary.scan_run, changes=summary.gaps)
+    imported_audits_match_scan(scan_run=summary.scan_run)
     if summary.branch is None or summary.branch.name != summary.branch.repository.default_branch:
         return
     scan_run = summary.scan_run

@@ -1,0 +1,88 @@
+"""The forms of the knowledge base: imports, rulings, entries and notes."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import zlib
+
+from django import forms
+
+from audit.imports.formats import FORMAT_LABELS
+from audit.imports.rows import MAX_BYTES
+from audit.models import Judgement, Repository
+
+PLAIN = {"autocomplete": "off", "spellcheck": "false"}
+
+
+class AuditImportForm(forms.Form):
+    """A document, and what it speaks of. A preview carries the document along, packed."""
+
+    repository = forms.ModelChoiceField(
+        label="Repository", queryset=Repository.objects.all(), to_field_name="slug", empty_label=None
+    )
+    document = forms.FileField(
+        label="Document",
+        required=False,
+        help_text="Markdown, CSV, SARIF or issues as GitHub exports them (JSON); 5 MB at most.",
+    )
+    format = forms.ChoiceField(
+        label="Format", required=False, choices=[("", "Told by its name"), *FORMAT_LABELS.items()]
+    )
+    commit = forms.CharField(
+        label="Commit it speaks of",
+        max_length=200,
+        required=False,
+        help_text="A commit, tag or branch. Left empty, the one the document names.",
+        widget=forms.TextInput(attrs=PLAIN),
+    )
+    name = forms.CharField(
+        label="Name", max_length=200, required=False, help_text="Left empty, the name of the file."
+    )
+    packed = forms.CharField(required=False, widget=forms.HiddenInput)
+    file_name = forms.CharField(required=False, max_length=255, widget=forms.HiddenInput)
+
+    def clean(self) -> dict[str, object]:
+        """Take the document from the upload, or from the preview before."""
+        cleaned: dict[str, object] = super().clean() or {}
+        upload = self.files.get("document")
+        if upload is not None:
+            if upload.size > MAX_BYTES:
+                self.add_error("document", f"It has {upload.size:,} bytes; {MAX_BYTES:,} are the most.")
+                return cleaned
+            cleaned["data"], cleaned["file_name"] = upload.read(), str(upload.name)[:255]
+        elif cleaned.get("packed"):
+            cleaned["data"] = unpacked(str(cleaned["packed"]))
+        if not cleaned.get("data"):
+            self.add_error("document", "Choose a document that holds something.")
+        return cleaned
+
+
+class JudgementForm(forms.Form):
+    """What the code shows of a finding."""
+
+    judgement = forms.ChoiceField(label="The code says", choices=Judgement.choices)
+    reason = forms.CharField(
+        label="What it shows", max_length=10_000, widget=forms.Textarea(attrs={"rows": 3})
+    )
+
+
+class SiteNumberForm(forms.Form):
+    """The number of a site."""
+
+    site = forms.IntegerField(label="Site number", min_value=1, max_value=2**62)
+
+
+def packed(data: bytes) -> str:
+    """Write a document so that a form can carry it."""
+    return base64.b64encode(zlib.compress(data, 9)).decode()
+
+
+def unpacked(text: str) -> bytes:
+    """Read what `packed` wrote; nothing from anything else, or from more than a document may hold."""
+    try:
+        reader = zlib.decompressobj()
+        data = reader.decompress(base64.b64decode(text, validate=True), MAX_BYTES + 1)
+    except (binascii.Error, zlib.error, ValueError):
+        return b""
+    return data if reader.eof and len(data) <= MAX_BYTES else b""

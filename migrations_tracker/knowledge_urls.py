@@ -1,0 +1,17 @@
+"""The addresses of what people know: imported audits, precedents, entries and notes."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from migrations_tracker.views import imported_audits
+
+urlpatterns = [
+    path("audits/", imported_audits.audit_index, name="imported-audit-list"),
+    path("audits/import/", imported_audits.audit_add, name="imported-audit-add"),
+    path("audits/<int:pk>/", imported_audits.audit_detail, name="imported-audit-detail"),
+    path("audits/<int:pk>/match/", imported_audits.audit_match, name="imported-audit-match"),
+    path("findings/<int:pk>/", imported_audits.finding_detail, name="imported-finding-detail"),
+    path("findings/<int:pk>/judge/", imported_audits.finding_judgement, name="imported-finding-judge"),
+    path("findings/<int:pk>/link/", imported_audits.finding_link, name="imported-finding-link"),
+]
