@@ -36,6 +36,7 @@ class DeviceWords:
     buffer_types: tuple[str, ...]
     storage_types: tuple[str, ...]
     layout_patterns: tuple[str, ...]
+    narrow_predicates: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

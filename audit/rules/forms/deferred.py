@@ -57,9 +57,10 @@ def dropped_launches(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
 
 
 def empty_starts(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
-    """Yield public functions of GPU crates that say they start or open a device, and do nothing."""
+    """Yield functions of GPU crates that say they start, open or await a device, and do nothing."""
     facts = function.facts
-    if not judgement.is_gpu_located(function) or not facts.visibility or facts.lets:
+    is_offered = facts.visibility or function.trait in judgement.profile.launch.backend_traits
+    if not judgement.is_gpu_located(function) or not is_offered or facts.lets:
         return
     is_start = _STARTS_DEVICE.match(function.name) and _NOTHING_STARTED
     is_handle = function.self_type in judgement.profile.tests.constructors and _BARE_HANDLE

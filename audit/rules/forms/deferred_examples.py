@@ -28,6 +28,16 @@ INVALID = (
         """,
     ),
     Example(
+        "backend that awaits nothing",
+        """
+        impl GpuBackend for CudaBackend {
+            fn synchronize(&self, _device: usize) -> FerrotorchResult<()> {
+                Ok(())  //~ FT003
+            }
+        }
+        """,
+    ),
+    Example(
         "empty body that is to be written later",
         """
         impl Guard {

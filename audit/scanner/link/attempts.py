@@ -94,7 +94,7 @@ class Attempts:
         """Say whether a call opens a device, or asks a function for one that may not be there."""
         if call.kind == CallKind.PATH:
             path = function.text(call.start, call.name_start).rstrip(":").rpartition("::")[2]
-            if path in self._constructors:
+            if path in self._constructors or call.name in self._constructors:
                 return True
         if call.kind not in (CallKind.PATH, CallKind.PLAIN):
             return False

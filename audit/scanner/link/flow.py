@@ -314,6 +314,10 @@ class DeviceTests:
                 r"!=\s*&?(?:\w+::)*(?:" + "|".join(map(re.escape, words.variants)) + ")",
             )
         )
+        # Where one of these does not hold, the data may lie on a device of another kind.
+        self._narrow = any_pattern(
+            tuple(rf"(?:\.|\b){re.escape(name)}\s*\(" for name in words.narrow_predicates)
+        )
         self._not_host = any_pattern(
             (r"!=\s*&?(?:\w+::)*(?:" + "|".join(map(re.escape, words.host_variants)) + ")",)
         )
@@ -348,7 +352,9 @@ class DeviceTests:
         place = self._atoms[condition]
         if place is None or holds:
             return place
-        return Place.HOST if place is Place.DEVICE else Place.DEVICE
+        if place is Place.HOST:
+            return Place.DEVICE
+        return None if self._narrow.search(condition) else Place.HOST
 
     def _place_named(self, condition: str) -> Place | None:
         if self._not_host.search(condition) or self._device.search(condition):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from enum import StrEnum
 
+from audit.scanner.extract.facts import CallKind
 from audit.scanner.link.summaries import Read, Summaries
 from audit.scanner.link.unit import Fn
 from audit.scanner.link.words import ends_of
@@ -40,6 +41,7 @@ class Uses:
         self._summaries = summaries
         self._known: dict[tuple[int, int, int], Use] = {}
         profile = summaries.profile
+        self._operators = frozenset(profile.launch.operators)
         self._moving = frozenset(profile.transfer.device_arguments)
         self._wrapping = profile.uploads | frozenset(profile.transfer.host_constructors)
 
@@ -70,7 +72,8 @@ class Uses:
     def _of_call(self, function: Fn, read: Read) -> Use:
         if read.call.name in self._moving:
             rest = function.text(read.call.end, function.facts.body_end).lstrip("? \n\t")
-            return Use.COMPUTED if rest.startswith(".") else Use.MOVED
+            works = rest.startswith(".") or self._works_on(function, read)
+            return Use.COMPUTED if works else Use.MOVED
         name = next(
             (
                 function.text(let.pattern_start, let.pattern_end).removeprefix("mut ").strip()
@@ -89,6 +92,29 @@ class Uses:
         if uses and not self._is_lent(function, read, name) and all(map(_HANDED_OVER.match, uses)):
             return Use.REWRAPPED
         return Use.ASKED if self._is_asked(function, read, name) else Use.COMPUTED
+
+    def _works_on(self, function: Fn, read: Read) -> bool:
+        """Say whether operators run on the local that holds what was moved."""
+        name = next(
+            (
+                function.text(let.pattern_start, let.pattern_end).removeprefix("mut ").strip()
+                for let in function.facts.lets
+                if let.value_start <= read.call.start
+                and function.text(read.call.end, let.value_end).strip(" ?\n") == ""
+                and let.value_end >= read.call.end
+            ),
+            "",
+        )
+        if not name.isidentifier():
+            return False
+        operands = (
+            function.text(call.start, call.name_start).rstrip(". \n")
+            if call.kind == CallKind.METHOD
+            else function.text(call.arguments_start, call.end).strip("(& ").partition(",")[0].rstrip(") ")
+            for call in function.facts.calls
+            if call.start >= read.call.end and call.name in self._operators
+        )
+        return name in operands
 
     def _is_asked(self, function: Fn, read: Read, name: str) -> bool:
         """Say whether nothing but elements at fixed places is used, and that in conditions only."""

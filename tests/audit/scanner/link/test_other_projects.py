@@ -376,3 +376,48 @@ def test_scores_that_decide_what_is_kept_and_are_noted_in_a_record_are_no_data()
     """
     assert _in(source) == []
     assert _in(source.replace("vec![i as f32]", "vec![score * 2.0]")) == ["reference-punt"]
+
+
+def test_not_on_one_kind_of_device_is_on_the_host_or_on_another() -> None:
+    source = """
+    pub fn sort(x: &Tensor) -> Result<Tensor> {
+        if !x.device().is_metal() {
+            let values = x.to_vec1::<f32>()?;
+            return Tensor::from_vec(values.iter().map(|v| v + 1.0).collect(), x.shape(), x.device());
+        }
+        x.matmul(x)
+    }
+    """
+    assert _in(source) == ["host-readback"]
+    assert _in(source.replace("is_metal", "is_cuda")) == []
+    assert _in(source.replace("!x.device().is_metal()", "x.device().is_cpu()")) == []
+
+
+def test_operators_on_the_local_that_holds_what_was_moved_run_on_the_host() -> None:
+    source = """
+    pub fn attend(x: &Tensor) -> Result<Tensor> {
+        let moved = x.to_device(&Device::Cpu)?;
+        let weights = softmax(&moved, 1)?;
+        weights.to_device(x.device())
+    }
+    """
+    assert _in(source) == ["reference-punt"]
+    assert _in(source.replace("softmax(&moved, 1)", "kept(&moved)")) == []
+
+
+def test_a_host_device_in_place_of_one_that_does_not_open_is_a_fallback() -> None:
+    source = """
+    pub fn device() -> Device {
+        Device::new_cuda(0).unwrap_or(Device::Cpu)
+    }
+    pub fn any_device() -> Result<Device> {
+        match Device::new_metal(0) {
+            Ok(device) => Ok(device),
+            Err(_) => Ok(Device::Cpu),
+        }
+    }
+    pub fn chosen(wants_cuda: bool) -> Result<Device> {
+        if wants_cuda { Device::new_cuda(0) } else { Ok(Device::Cpu) }
+    }
+    """
+    assert [symbol for _, _, symbol in _found(source)] == ["device", "any_device"]
