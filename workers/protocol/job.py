@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -181,6 +182,11 @@ class PtxText:
 
     name: str
     text: str
+
+    @property
+    def sha256(self) -> str:
+        """What the text is known by."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import platform
 import shutil
 import subprocess
 import tarfile
+import tempfile
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from typing import Any
 from workers.protocol.evidence import Ending, RunRecord
 from workers.protocol.job import Limits
 from workers.runner.bundle import describe_file, write_bundle
-from workers.runner.execute import run, scratch_folder
+from workers.runner.execute import other_user, run, scratch_folder
 from workers.runner.manifest import BundleManifest, NotBuilt, TestBinary
 from workers.runner.probe.rust import config_rustflags
 
@@ -170,7 +171,7 @@ def build_tests(
         files=(),
         not_built=tuple(_not_built(messages, executables)),
     )
-    return _described(manifest, executables, work)
+    return _described(manifest, executables)
 
 
 def write_built(built: Built, target: Path) -> str:
@@ -285,20 +286,31 @@ def _not_built(
             yield NotBuilt(name, reason[:4000])
 
 
-def _described(manifest: BundleManifest, executables: dict[str, tuple[str, Path]], work: Path) -> Built:
+def _described(manifest: BundleManifest, executables: dict[str, tuple[str, Path]]) -> Built:
     binaries, files, sources = [], [], []
     for name, (kind, path) in sorted(executables.items()):
         place = f"bin/{name}"
-        binaries.append(TestBinary(name, place, kind, _tests_in(path, work)))
+        binaries.append(TestBinary(name, place, kind, _tests_in(path)))
         files.append(describe_file(path, place))
         sources.append((place, path))
     return Built(replace(manifest, binaries=tuple(binaries), files=tuple(files)), tuple(sources))
 
 
-def _tests_in(binary: Path, work: Path) -> tuple[str, ...]:
-    with scratch_folder(work, None) as scratch:
-        command = [str(binary), "--list", "--format", "terse"]
-        record = run(command, scratch=scratch, limits=_LIST_LIMITS, environment={})
+def _tests_in(binary: Path) -> tuple[str, ...]:
+    """List the tests of a binary, which is asked as its tests are run: it is the code of strangers."""
+    user = other_user()
+    with tempfile.TemporaryDirectory(prefix="ferroaudit-list-", ignore_cleanup_errors=True) as folder:
+        # The target folder may lie where the other user can't read it.
+        Path(folder).chmod(0o711)
+        with scratch_folder(Path(folder), user) as scratch:
+            own = scratch.root / "tests"
+            shutil.copy(binary, own)
+            own.chmod(0o755)
+            command = [str(own), "--list", "--format", "terse"]
+            record = run(command, scratch=scratch, limits=_LIST_LIMITS, environment={}, user=user)
+    if record.exit_code != 0:
+        said = record.detail or record.stderr[-2000:]
+        raise BuildError(f"`{binary.name} --list` ended with {record.exit_code}: {said}")
     lines = record.stdout.splitlines()
     return tuple(line.removesuffix(": test") for line in lines if line.endswith(": test"))
 

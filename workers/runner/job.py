@@ -87,16 +87,17 @@ def _do(job: JobSpec, runner: Runner, blank: Outcome) -> Outcome:
         work = Path(name)
         work.chmod(0o711)
         if job.kind is JobKind.PTX:
-            return _load_ptx(job, outcome, probe, work)
+            return _load_ptx(job, runner, outcome, work)
         return _Verification(job, runner, probe, work).run(outcome)
 
 
-def _load_ptx(job: JobSpec, outcome: Outcome, probe: Probe, work: Path) -> Outcome:
-    obstacle = probe.inability(RUN_ON_DEVICE)
+def _load_ptx(job: JobSpec, runner: Runner, outcome: Outcome, work: Path) -> Outcome:
+    assert outcome.probe is not None  # noqa: S101 - the caller has just probed
+    obstacle = outcome.probe.inability(RUN_ON_DEVICE)
     if obstacle is not None:
         reason = f"{obstacle.because} (reading `{obstacle.reading}`)"
         return replace(outcome, state=JobState.NO_DEVICE, reason=reason)
-    return replace(outcome, ptx=load_on_driver(job.ptx, work=work, limits=job.limits))
+    return replace(outcome, ptx=load_on_driver(job.ptx, work=work, limits=job.limits, user=runner.user()))
 
 
 @dataclass(slots=True)
