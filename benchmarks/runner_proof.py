@@ -1,9 +1,10 @@
 """Proves the whole path on a GPU machine: `python -m benchmarks.runner_proof --bundle FILE --out FOLDER`.
 
 PostgreSQL, broker, web app and runner are started on this machine; the sample crate's job goes from the
-database by Celery to the runner and comes back over HTTP. Each verdict that the server computed is held
-against the sample's `expectations.json`. Exit 0: all are right. Where the machine has no device, the job ends
-in `no-device` and the exit status is 3.
+database by Celery to the runner and comes back over HTTP. With `--ptx-of FOLDER` so do the PTX texts of a
+folder of Rust, and what the driver answers is heard by the next scan. Each verdict that the server computed
+is held against the sample's `expectations.json`. Exit 0: all are right. Where the machine has no device, the
+job ends in `no-device` and the exit status is 3.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+from benchmarks.ptx_proof import prove_ptx
+
 ROOT = Path(__file__).resolve().parents[1]
 PATIENCE_S = 480
 START_S = 60
@@ -34,6 +37,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bundle", type=Path, required=True, help="the sample crate's test bundle")
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--ptx-of", type=Path, help="a folder whose PTX is loaded on the driver, too")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
@@ -43,7 +47,9 @@ def main() -> int:
         # Services and tested code run as other users, who have to pass through.
         place.chmod(0o755)
         _start_services(stack, place)
-        return _prove(stack, place, options.bundle, options.out)
+        status = _prove(stack, place, options.bundle, options.out)
+        failed = prove_ptx(options.ptx_of, options.out, _wait) if options.ptx_of else 0
+        return status or int(failed > 0)
 
 
 def _start_services(stack: ExitStack, place: Path) -> None:
@@ -78,6 +84,7 @@ def _start_services(stack: ExitStack, place: Path) -> None:
         "DATABASE_POOL_SIZE": "0",
         "BUNDLES_DIR": str(place / "bundles"),
         "STATIC_ROOT": str(place / "static"),
+        "SCAN_CACHE_DIR": str(place / "scan-cache"),
         "LOG_LEVEL": "WARNING",
     }
 

@@ -114,6 +114,12 @@ def verification_expire(pk: int) -> None:
     expiry.verifications_expire(scan_run=scan_run)
 
 
+@shared_task(name=verified.HEAR_TASK)
+def driver_answers_hear() -> None:
+    """Have commits scanned again about whose PTX drivers were asked."""
+    verified.driver_answers_hear()
+
+
 @shared_task(name="migrations_tracker.tasks.verification_nightly")
 def verification_nightly() -> None:
     """Ask for the device tests that are due today."""

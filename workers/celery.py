@@ -69,6 +69,10 @@ app.conf.update(
             "task": "migrations_tracker.tasks.verification_nightly",
             "schedule": 600.0,
         },
+        "scan again what drivers were asked about": {
+            "task": "migrations_tracker.tasks.driver_answers_hear",
+            "schedule": 300.0,
+        },
         "hear runners and give them jobs": {
             "task": "migrations_tracker.tasks.verification_runners_serve",
             "schedule": 10.0,

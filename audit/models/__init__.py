@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from audit.models.audit_note import AuditNote, NoteSubject
 from audit.models.claim import Claim, ClaimSource, CommitReading
+from audit.models.driver_answer import DriverAnswer
 from audit.models.facts import StoredFacts
 from audit.models.gap import CapabilityGap, CapabilityGapChange, GapChangeKind
 from audit.models.history import BranchScan, SiteEvent, SiteEventKind, SiteTally
@@ -49,6 +50,7 @@ __all__ = [
     "Commit",
     "CommitReading",
     "Crate",
+    "DriverAnswer",
     "EntryLink",
     "EntryRevision",
     "FallbackSite",

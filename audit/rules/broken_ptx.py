@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
 from audit.scanner.judge import Candidate, Judgement
+from audit.scanner.ptx.driver import digest_of
 from audit.scanner.ptx.kernels import Rejection
 from audit.scanner.report import Level
 
@@ -28,9 +29,11 @@ class BrokenPtx(Rule):
     Assemble each kernel in a test or in `build.rs`, for every target that the project names.
 
     ## Known problems
-    The assembler is not the driver, and versions disagree: the version is part of the result, and only a
-    load on the real driver can tell that a kernel never runs. Without `ptxas`, or for a target that it
-    doesn't know, the rule has not run. A text that is put together at run time is not seen.
+    The assembler is not the driver, and versions disagree: the version is part of the result. What a real
+    driver answered to the text outranks it both ways: a text that a driver loads is no result, one that a
+    driver refuses is, and only then is a fallback beside it said to be always taken. Without `ptxas` and
+    without a driver's answer, or for a target that `ptxas` doesn't know, the rule has not run. A text that
+    is put together at run time is not seen.
     """
 
     id = "FT017"
@@ -197,7 +200,7 @@ class BrokenPtx(Rule):
         return judgement.kernels.not_run_reason
 
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
-        """Yield the texts that the assembler rejects."""
+        """Yield the texts that a driver refuses, or that the assembler rejects where no driver was asked."""
         for rejection in judgement.kernels.rejections:
             yield _candidate(rejection, judgement.kernels.assembler_version)
 
@@ -205,7 +208,6 @@ class BrokenPtx(Rule):
 def _candidate(rejection: Rejection, version: str) -> Candidate:
     text = rejection.text
     parts = (text.unit.crate_name, *text.unit.module, text.name)
-    error = next(iter(rejection.by_target.values())).first_error
     subject = f"`{text.name}`" if text.name else "this PTX"
     return Candidate(
         unit=text.unit,
@@ -213,7 +215,29 @@ def _candidate(rejection: Rejection, version: str) -> Candidate:
         end=text.end,
         function=text.function,
         form=f"{text.form}-ptx",
-        message=f"ptxas {version} rejects {subject} for {rejection.targets}: {error}",
+        message=_message(rejection, subject, version),
         item="::".join(part for part in parts if part) if text.name and text.function is None else "",
-        properties={"ptxas": version, "targets": rejection.targets},
+        properties=_properties(rejection, version),
     )
+
+
+def _message(rejection: Rejection, subject: str, version: str) -> str:
+    refusal = rejection.refusal
+    if refusal is None:
+        error = next(iter(rejection.by_target.values())).first_error
+        return f"ptxas {version} rejects {subject} for {rejection.targets}: {error}"
+    said = f"{refusal.error}: {refusal.said}" if refusal.said else refusal.error
+    assembler = ("rejects it too" if rejection.by_target else "takes it") if version else ""
+    told = f"; ptxas {version} {assembler}" if assembler else ""
+    place = f"{subject} ({refusal.machine})"
+    return f"the driver refuses {place}: {said}; what stands beside it is always taken{told}"
+
+
+def _properties(rejection: Rejection, version: str) -> dict[str, str]:
+    properties = {"textSha256": digest_of(rejection.text.text)}
+    if rejection.by_target:
+        properties |= {"ptxas": version, "targets": rejection.targets}
+    if rejection.refusal is not None:
+        refusal = rejection.refusal
+        properties |= {"driver": refusal.driver, "device": refusal.device, "driverError": refusal.error}
+    return properties

@@ -20,7 +20,7 @@ from audit.scanner.link.summaries import Summaries
 from audit.scanner.link.unit import Fn, Unit
 from audit.scanner.link.workspace import Workspace
 from audit.scanner.profile import Profile, any_pattern
-from audit.scanner.ptx.kernels import Kernels
+from audit.scanner.ptx.kernels import Kernels, Rejection
 from audit.scanner.report import EvidenceStep, Level, Result, RuleRun, RuleStatus
 from audit.scanner.suppression import suppressions_for
 
@@ -281,7 +281,7 @@ def _with_rejected_kernels(
 ) -> Iterator[tuple[Rule, Candidate]]:
     """Say of a host path whose kernel does not assemble that it may be the only path.
 
-    Only a load on the real driver could say that it is.
+    Only what a real driver answered can say that it is.
     """
     is_asked = any(rule.needs_assembler for rule in rules)
     for rule, candidate in found:
@@ -291,17 +291,26 @@ def _with_rejected_kernels(
         if rejection is None:
             yield rule, candidate
             continue
-        version = judgement.kernels.assembler_version
-        kernel = rejection.text.name or "derived PTX"
-        rejected = f"ptxas {version} rejects its kernel ({kernel}, {rejection.targets})"
-        yield (
-            rule,
-            replace(
-                candidate,
-                message=f"{candidate.message or rule.message}; {rejected}: this path may be the only one",
-                properties={**candidate.properties, "rejectedKernel": kernel, "ptxas": version},
-            ),
-        )
+        yield rule, _with_rejected_kernel(judgement, rule, candidate, rejection)
+
+
+def _with_rejected_kernel(
+    judgement: Judgement, rule: Rule, candidate: Candidate, rejection: Rejection
+) -> Candidate:
+    version = judgement.kernels.assembler_version
+    kernel = rejection.text.name or "derived PTX"
+    who, where = f"ptxas {version} rejects", rejection.targets
+    how = "this path may be the only one"
+    properties = {"rejectedKernel": kernel, "ptxas": version}
+    if rejection.refusal is not None:
+        who, where = "the driver refuses", rejection.refusal.machine
+        how = "this path is always taken"
+        properties |= {"driver": rejection.refusal.driver, "device": rejection.refusal.device}
+    return replace(
+        candidate,
+        message=f"{candidate.message or rule.message}; {who} its kernel ({kernel}, {where}): {how}",
+        properties={**candidate.properties, **properties},
+    )
 
 
 def _identity(rule: Rule, candidate: Candidate, bodies: dict[int, str]) -> Identity:

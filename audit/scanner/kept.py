@@ -24,7 +24,6 @@ from typing import Any
 from audit.rules.base import Rule
 from audit.scanner.extract import grammar_version
 from audit.scanner.profile import Profile
-from audit.scanner.ptx.assembler import Assembler
 from audit.scanner.report import (
     CrateInfo,
     EvidenceStep,
@@ -47,12 +46,11 @@ _MOST = 32
 
 
 def report_key(
-    read: Iterable[tuple[str, ...]], profile: Profile, rules: Sequence[Rule], assembler: Assembler | None
+    read: Iterable[tuple[str, ...]], profile: Profile, rules: Sequence[Rule], ptx_judge: str
 ) -> str:
     """Name a report by all that it depends on; `read` tells each file and what came of it."""
     asked = [rule.id for rule in rules]
-    needs_assembler = any(rule.needs_assembler for rule in rules)
-    version = assembler.version if assembler is not None and needs_assembler else ""
+    version = ptx_judge if any(rule.needs_assembler for rule in rules) else ""
     words = (_code_digest(), profile.name, profile.digest, version, asked, list(read))
     return blake2b(repr(words).encode("utf-8", "surrogateescape"), digest_size=_DIGEST_BYTES).hexdigest()
 

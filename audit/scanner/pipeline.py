@@ -24,6 +24,7 @@ from audit.scanner.outcome.deciding import Outcomes
 from audit.scanner.processes import ExtractingProcess
 from audit.scanner.profile import Profile
 from audit.scanner.ptx.assembler import Assembler
+from audit.scanner.ptx.driver import DriverAnswers, judged_by
 from audit.scanner.ptx.kernels import Kernels
 from audit.scanner.ptx.texts import PtxTexts
 from audit.scanner.report import (
@@ -64,6 +65,7 @@ def scan(
     jobs: int = 1,
     cache: FactsCache | None = None,
     assembler: Assembler | None = None,
+    driver: DriverAnswers | None = None,
     progress: ProgressCallback | None = None,
     observe: Observer | None = None,
     earlier: Sequence[EarlierResult] = (),
@@ -73,21 +75,24 @@ def scan(
 
     A report in `reports` of the same tree by the same judge is returned as it is, unless somebody wants to
     look at the workspace or asks for `earlier` results. Rules that need the assembler report themselves as
-    not run when none is given. Of the `earlier` results that are not among those of this scan, the report
-    says what became of them. `observe` is shown the linked workspace once the rules have judged it; it must
-    keep nothing of it.
+    not run when none is given, unless a `driver` answered to every text. Of the `earlier` results that are
+    not among those of this scan, the report says what became of them. `observe` is shown the linked
+    workspace once the rules have judged it; it must keep nothing of it.
     """
     started = time.monotonic()
     report = progress or _ignore
     # The workspace is gone when `_examine` returns: a collection behind it finds nothing to walk.
     with _without_collections():
         reads = _read_all(source, report)
+        ptx_judge = judged_by(
+            assembler.version if assembler is not None else "", driver.label if driver is not None else ""
+        )
         is_kept = reports is not None and observe is None and not earlier
-        key = report_key(map(_told, reads), profile, rules, assembler) if is_kept else ""
+        key = report_key(map(_told, reads), profile, rules, ptx_judge) if is_kept else ""
         examined = reports.get(key, source.info) if reports is not None and key else None
         if examined is None:
             examined = _examine(
-                reads, source, profile, rules, jobs, cache, assembler, report, observe, earlier
+                reads, source, profile, rules, jobs, cache, assembler, driver, report, observe, earlier
             )
             if reports is not None and key:
                 reports.put(key, examined)
@@ -110,6 +115,7 @@ def _examine(
     jobs: int,
     cache: FactsCache | None,
     assembler: Assembler | None,
+    driver: DriverAnswers | None,
     report: ProgressCallback,
     observe: Observer | None,
     earlier: Sequence[EarlierResult],
@@ -124,7 +130,7 @@ def _examine(
     workspace, bad_manifests = _link(reads, rust, facts)
     resolver = Resolver(workspace)
     texts = PtxTexts(workspace, resolver, _included(reads))
-    kernels = Kernels(texts, assembler, profile.ptx_targets)
+    kernels = Kernels(texts, assembler, profile.ptx_targets, driver)
     summaries = Summaries(workspace, resolver, profile)
     judgement = Judgement(workspace, summaries, profile, kernels, _documents(reads))
     report(Progress("link", 1, 1))
@@ -137,7 +143,7 @@ def _examine(
         scanner_version=scanner_version(),
         profile_name=profile.name,
         profile_hash=profile.digest,
-        ptxas_version=kernels.assembler_version if any(rule.needs_assembler for rule in rules) else "",
+        ptxas_version=kernels.judge if any(rule.needs_assembler for rule in rules) else "",
         source=source.info,
         crates=tuple(
             CrateInfo(package.name, package.folder, package.is_workspace_member)

@@ -18,6 +18,7 @@ from audit.scanner.line_processes import lines_scan
 from audit.scanner.pipeline import scanner_version
 from audit.scanner.profile import Profile, load_profile
 from audit.scanner.profile_choice import FAMILIES, GENERIC_PROFILE
+from audit.scanner.ptx.driver import parts_of
 from audit.services import git_repository
 from audit.services.commit_line import PlannedCommit, commits_note, commits_planned
 from audit.services.line_storing import LineWriter
@@ -157,7 +158,8 @@ def _missing(
         for scan in ScanRun.objects.filter(
             repository=repository, state=RowState.SUCCEEDED, scanner_version=scanner_version()
         ).select_related("commit")
-        if digests.get(scan.profile_name) == scan.profile_hash and scan.ptxas_version in ("", ptxas)
+        if digests.get(scan.profile_name) == scan.profile_hash
+        and parts_of(scan.ptxas_version)[0] in ("", ptxas)
     }
     rows = {row.scan_run_id: row for row in BranchScan.objects.filter(branch=branch)}
     missing = []

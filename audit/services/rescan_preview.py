@@ -19,6 +19,7 @@ from audit.scanner.ptx.assembler import find_assembler
 from audit.scanner.report import ScanReport
 from audit.scanner.source.opening import open_source
 from audit.services.coverage import Coverage
+from audit.services.driver_answers import driver_answers_until, driver_label
 from audit.services.git_repository import git_dir_of
 from audit.services.recognition import codes_of
 from audit.services.site_states import KnownState, states_asked, states_known
@@ -63,6 +64,7 @@ def rescan_preview(*, branch: Branch) -> RescanPreview:
         jobs=settings.SCAN_JOBS,
         cache=DirectoryCache(cache),
         assembler=find_assembler(cache=cache, jobs=settings.SCAN_JOBS),
+        driver=driver_answers_until(repository=repository, label=driver_label(repository=repository)),
         earlier=states_asked(branch=branch),
     )
     return _compare(branch, last.commit.short_id, last.scanner_version, report)

@@ -97,8 +97,7 @@ def _store(
 
 def _scan(scan_run: ScanRun, heartbeat: Heartbeat, tell: TellWorkers | None) -> scanning.Scanned:
     judge = scanning.judge_current(repository=scan_run.repository, commit=scan_run.commit)
-    asked = (scan_run.scanner_version, scan_run.profile_hash, scan_run.ptxas_version)
-    if asked != (judge.scanner_version, judge.profile_hash, judge.ptxas_version):
+    if not scanning.is_judged_by(scan_run=scan_run, judge=judge):
         raise AuditError(
             f"The scan was asked of scanner {scan_run.scanner_version} and profile {scan_run.profile_name}. "
             f"This worker has scanner {judge.scanner_version}, or the profile changed. Ask for a new scan."

@@ -20,10 +20,12 @@ from audit.scanner.pipeline import scan, scanner_version
 from audit.scanner.profile import Profile, load_profile
 from audit.scanner.profile_choice import ChosenProfile, profile_for
 from audit.scanner.ptx.assembler import Assembler, find_assembler
+from audit.scanner.ptx.driver import DriverAnswers, judged_by, parts_of
 from audit.scanner.report import EarlierResult, Progress, ScanReport
 from audit.scanner.source.base import Content, Source
 from audit.scanner.source.opening import open_source
 from audit.services.capabilities import Capabilities, capabilities_derive
+from audit.services.driver_answers import driver_answers_until, driver_label
 from audit.services.extraction import TellWorkers, extraction_share
 from audit.services.facts_cache import shared_cache
 from audit.services.git_repository import git_dir_of
@@ -35,7 +37,10 @@ SNAPSHOT = "snapshot:"
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Who says what a commit holds; another judge's scan of the same commit is another scan."""
+    """Who says what a commit holds; another judge's scan of the same commit is another scan.
+
+    `ptxas_version` names who judges PTX texts: the assembler, and up to which answer drivers were heard.
+    """
 
     scanner_version: str
     profile_name: str
@@ -46,9 +51,14 @@ class Judge:
 def judge_current(*, repository: Repository, commit: Commit) -> Judge:
     """Name the judge that this installation scans a commit with."""
     loaded = _profile(repository, commit)
-    assembler = _assembler()
-    version = assembler.version if assembler is not None else ""
+    version = judged_by(_assembler_version(), driver_label(repository=repository))
     return Judge(scanner_version(), loaded.name, loaded.digest, version)
+
+
+def is_judged_by(*, scan_run: ScanRun, judge: Judge) -> bool:
+    """Whether a judge can do the scan that was asked for: what drivers answered since, it leaves unheard."""
+    asked = (scan_run.scanner_version, scan_run.profile_hash, parts_of(scan_run.ptxas_version)[0])
+    return asked == (judge.scanner_version, judge.profile_hash, parts_of(judge.ptxas_version)[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +125,7 @@ def _scanned(
             jobs=settings.SCAN_JOBS,
             cache=cache,
             assembler=_assembler(),
+            driver=_heard(scan_run),
             progress=progress,
             observe=observe,
             earlier=earlier,
@@ -162,6 +173,17 @@ def snapshot_check(*, scan_run: ScanRun) -> None:
 
 def _assembler() -> Assembler | None:
     return find_assembler(cache=Path(settings.SCAN_CACHE_DIR), jobs=settings.SCAN_JOBS)
+
+
+def _assembler_version() -> str:
+    assembler = _assembler()
+    return assembler.version if assembler is not None else ""
+
+
+def _heard(scan_run: ScanRun) -> DriverAnswers:
+    """Give the drivers' answers that the scan was asked with."""
+    _, label = parts_of(scan_run.ptxas_version)
+    return driver_answers_until(repository=scan_run.repository, label=label)
 
 
 def _profile(repository: Repository, commit: Commit) -> Profile:

@@ -119,11 +119,7 @@ def site_page(*, site: FallbackSite) -> SitePageData:
             .order_by("-id")[:LINEAGE_SHOWN]
         ),
         proofs=_proofs(site, states) if site.rule_id != BROKEN_PTX else (),
-        ptx_loads=(
-            ptx_loads_of(repository=site.repository, symbol=state.symbol if state else site.symbol)
-            if site.rule_id == BROKEN_PTX
-            else ()
-        ),
+        ptx_loads=_ptx_loads(site, state, result) if site.rule_id == BROKEN_PTX else (),
     )
 
 
@@ -135,6 +131,12 @@ def _rationales(state: SiteState, result: Result | None) -> list[tuple[Capabilit
         chain=list(dict.fromkeys(step["symbol"] for step in steps)),
         said=state.said_by_person or state.said_by_rule,  # type: ignore[attr-defined]
     )
+
+
+def _ptx_loads(site: FallbackSite, state: SiteState | None, result: Result | None) -> list[PtxLoad]:
+    symbol = state.symbol if state is not None else site.symbol
+    sha256 = str(result.properties.get("textSha256", "")) if result is not None else ""
+    return ptx_loads_of(repository=site.repository, symbol=symbol, sha256=sha256)
 
 
 def _proofs(site: FallbackSite, states: Sequence[SiteState]) -> list[Proof]:

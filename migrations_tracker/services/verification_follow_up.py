@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import logging
+
 from celery import current_app
 from django.db import transaction
 
-from audit.models import FallbackSite, ScanRun
+from audit.errors import AuditError
+from audit.models import Branch, DriverAnswer, FallbackSite, RowState, ScanRun
+from audit.scanner.ptx.driver import parts_of
 from audit.selectors.sites import site_is_open
+from audit.services.driver_answers import driver_label
+from audit.services.scan_requests import scan_run_request
 from migrations_tracker.lifecycle import Cause, Situation, Status, check
 from migrations_tracker.models import SiteMigration, Transition
+from migrations_tracker.services.scans import row_wake
 from workers.models import Verification, VerificationJob, VerifiedFunction
+from workers.protocol.job import JobKind
 from workers.protocol.outcome import PROVED
 from workers.services.expiry import has_proof_to_check
 
 DISPATCH_TASK = "migrations_tracker.tasks.verification_jobs_dispatch"
 EXPIRE_TASK = "migrations_tracker.tasks.verification_expire"
+HEAR_TASK = "migrations_tracker.tasks.driver_answers_hear"
 _PROOFS = frozenset(verdict.value for verdict in PROVED)
+
+log = logging.getLogger(__name__)
 
 
 def verification_follow_up(job: VerificationJob, verifications: list[Verification]) -> None:
@@ -23,7 +34,35 @@ def verification_follow_up(job: VerificationJob, verifications: list[Verificatio
     for verification in verifications:
         if verification.verdict in _PROOFS:
             _prove(verification)
+    if job.kind == JobKind.PTX:
+        transaction.on_commit(lambda: current_app.send_task(HEAR_TASK), robust=True)
     dispatch_wake()
+
+
+def driver_answers_hear() -> int:
+    """Have commits scanned again whose scans did not hear what drivers answered since; return how many.
+
+    Each branch's last commit is asked for once by each judge, however often this runs.
+    """
+    count = 0
+    asked = DriverAnswer.objects.values("repository")
+    for branch in Branch.objects.filter(repository__in=asked, last_scan__isnull=False).select_related(
+        "repository", "last_scan__commit"
+    ):
+        last = branch.last_scan
+        if last is None or parts_of(last.ptxas_version)[1] == driver_label(repository=branch.repository):
+            continue
+        try:
+            scan_run = scan_run_request(
+                repository=branch.repository, commit=last.commit, branch=branch, actor=None, tries_again=False
+            )
+        except AuditError as error:
+            log.warning("%s of %s can not be scanned again: %s", branch, branch.repository, error)
+            continue
+        if scan_run.state == RowState.PENDING:
+            row_wake(row=scan_run)
+            count += 1
+    return count
 
 
 def dispatch_wake() -> None:

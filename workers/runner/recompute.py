@@ -18,6 +18,9 @@ def recompute(job: JobSpec, outcome: Outcome) -> tuple[Judgement, ...]:
     answered = [test.test for test in outcome.tests]
     if answered and answered != list(job.tests):
         raise MismatchError(f"answers {len(answered)} tests that are not the job's {len(job.tests)}")
+    read = [(reading.name, reading.sha256) for reading in outcome.ptx]
+    if read and read != [(text.name, text.sha256) for text in job.ptx]:
+        raise MismatchError(f"answers {len(read)} PTX texts that are not the job's {len(job.ptx)}")
     return tuple(_judged(job, outcome, test) for test in outcome.tests)
 
 

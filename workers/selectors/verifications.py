@@ -164,7 +164,11 @@ def last_words(*, repository: Repository, commit: Commit) -> dict[tuple[str, str
     }
 
 
-def ptx_loads_of(*, repository: Repository, symbol: str) -> list[PtxLoad]:
-    """Give what the driver said last to the PTX text of a constant or function. It outranks the assembler."""
-    found = PtxLoad.objects.filter(name=symbol[:300], job__repository=repository)
+def ptx_loads_of(*, repository: Repository, symbol: str, sha256: str = "") -> list[PtxLoad]:
+    """Give what drivers said last to the PTX text of a constant or function. It outranks the assembler.
+
+    A text is known by its checksum; without one, by the name that it was loaded under.
+    """
+    known = {"sha256": sha256} if sha256 else {"name": symbol[:300]}
+    found = PtxLoad.objects.filter(**known, job__repository=repository)
     return list(found.select_related("job__commit", "job__runner").order_by("-id")[:3])

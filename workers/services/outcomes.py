@@ -6,6 +6,7 @@ The verdicts that are stored are computed here, from the evidence that came and 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,8 @@ from django.db import transaction
 
 from audit.errors import LeaseLostError
 from audit.models import RowState
+from audit.scanner.ptx.driver import DriverAnswer, first_error
+from audit.services.driver_answers import driver_answers_keep
 from audit.services.leases import lease_finish
 from workers.errors import OutcomeRefusedError
 from workers.models import PtxLoad, Runner, Verification, VerificationJob, VerifiedFunction
@@ -37,6 +40,9 @@ _ENDINGS = {
     JobState.REFUSED: RowState.FAILED,
     JobState.FAILED: RowState.FAILED,
 }
+#: CUDA_ERROR_INVALID_IMAGE and CUDA_ERROR_INVALID_PTX. What else a driver says (no memory, no binary for this
+#: device, PTX newer than the driver) is of the machine, and no answer about the text.
+_REFUSALS = (200, 218)
 
 
 def outcome_accept(
@@ -185,6 +191,25 @@ def _store_ptx(job: VerificationJob, outcome: Outcome) -> None:
         )
         for reading in outcome.ptx
     )
+    answers = [
+        DriverAnswer(
+            sha256=reading.sha256[:64],
+            is_loaded=reading.loaded,
+            device=_plain(reading.device)[:200],
+            driver=cuda_version(_plain(reading.driver_version))[:60],
+            error=_plain(reading.error) if not reading.loaded else "",
+            said=first_error(_plain(reading.log)) if not reading.loaded else "",
+        )
+        for reading in outcome.ptx
+        if (reading.loaded and reading.result == 0) or (not reading.loaded and reading.result in _REFUSALS)
+    ]
+    if answers:
+        driver_answers_keep(repository=job.repository, answers=answers)
+
+
+def cuda_version(number: str) -> str:
+    """Give the CUDA version that a driver means by a number such as 13000."""
+    return f"{int(number) // 1000}.{int(number) % 1000 // 10}" if re.fullmatch(r"\d{4,6}", number) else number
 
 
 def _gpu_seconds(evidence: TestEvidence) -> float:

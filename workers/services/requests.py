@@ -230,6 +230,7 @@ def _jobs(request: VerificationRequest, found: Found) -> list[VerificationJob]:
 
 def _ptx_jobs(request: VerificationRequest, texts: Sequence[PtxText]) -> list[VerificationJob]:
     """Make jobs that load texts on a real driver: they need neither Rust nor a bundle."""
+    is_of_strangers = _is_of_strangers(request.repository, request.commit)
     return [
         job_create(
             repository=request.repository,
@@ -238,6 +239,7 @@ def _ptx_jobs(request: VerificationRequest, texts: Sequence[PtxText]) -> list[Ve
             actor=request.requested_by,
             commit=request.commit,
             request=request,
+            wants_approval=is_of_strangers,
             is_nightly=request.is_nightly,
         )
         for start in range(0, len(texts), MAX_PTX_PER_JOB)

@@ -85,8 +85,18 @@ class Outcomes:
         name = earlier.symbol.rpartition("::")[2]
         unit = self._judgement.workspace.units.get(earlier.path)
         if unit is not None and name and any(item.name == name for item in unit.facts.items):
-            return SiteOutcome(Outcome.DEVICE_KERNEL, f"the assembler takes `{name}` now")
+            return SiteOutcome(Outcome.DEVICE_KERNEL, self._who_takes(name, earlier.path))
         return SiteOutcome(Outcome.REMOVED, f"`{name}` is gone from `{earlier.path}`")
+
+    def _who_takes(self, name: str, path: str) -> str:
+        """Say who takes a text: the driver where one was asked, else the assembler."""
+        kernels = self._judgement.kernels
+        for text in kernels.texts:
+            if text.name == name and text.unit.path == path:
+                answer = kernels.loaded_by(text.text)
+                if answer is not None:
+                    return f"the driver loads `{name}` ({answer.machine})"
+        return f"the assembler takes `{name}` now"
 
     # -- functions ---------------------------------------------------------------------------------------
 

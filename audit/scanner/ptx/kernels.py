@@ -9,6 +9,7 @@ from functools import cached_property
 
 from audit.scanner.link.unit import Fn
 from audit.scanner.ptx.assembler import Assembled, Assembler, Assembly
+from audit.scanner.ptx.driver import DriverAnswer, DriverAnswers, judged_by
 from audit.scanner.ptx.texts import PtxText, PtxTexts
 
 NO_ASSEMBLER = "no ptxas: install the extra `ptx`, or put ptxas on PATH"
@@ -16,10 +17,13 @@ NO_ASSEMBLER = "no ptxas: install the extra `ptx`, or put ptxas on PATH"
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A text that the assembler rejects, with what it said for each target that it rejects it for."""
+    """A text that does not load: a driver refuses it (`refusal`), or no driver was asked and the assembler
+    rejects it. `by_target` is what the assembler said for each target that it rejects it for.
+    """
 
     text: PtxText
     by_target: Mapping[str, Assembly]
+    refusal: DriverAnswer | None = None
 
     @property
     def targets(self) -> str:
@@ -28,17 +32,32 @@ class Rejection:
 
 
 class Kernels:
-    """The PTX texts of a workspace, assembled for the targets of its profile."""
+    """The PTX texts of a workspace, assembled for the targets of its profile.
 
-    def __init__(self, texts: PtxTexts, assembler: Assembler | None, targets: Sequence[str]) -> None:
+    What a driver answered to a text outranks what the assembler says of it, both ways.
+    """
+
+    def __init__(
+        self,
+        texts: PtxTexts,
+        assembler: Assembler | None,
+        targets: Sequence[str],
+        driver: DriverAnswers | None = None,
+    ) -> None:
         self._texts = texts
         self._assembler = assembler
         self._targets = tuple(targets)
+        self._driver = driver or DriverAnswers()
 
     @property
     def assembler_version(self) -> str:
         """The version of the assembler, empty without one."""
         return self._assembler.version if self._assembler is not None else ""
+
+    @property
+    def judge(self) -> str:
+        """Who judges the texts: the assembler, and up to which answer drivers were heard."""
+        return judged_by(self.assembler_version, self._driver.label)
 
     @cached_property
     def _assemblies(self) -> Mapping[tuple[str, str], Assembly]:
@@ -53,22 +72,27 @@ class Kernels:
 
     @cached_property
     def rejections(self) -> tuple[Rejection, ...]:
-        """The texts that are rejected for one target or more."""
+        """The texts that a driver refuses; where none was asked, those rejected for one target or more."""
         found = []
         for text in self._texts.all:
+            answer = self._driver.to(text.text)
+            if answer is not None and answer.is_loaded:
+                continue
             rejected = {
                 target: self._assemblies[text.text, target]
                 for target in self._targets
                 if (text.text, target) in self._assemblies
                 and self._assemblies[text.text, target].status is Assembled.REJECTED
             }
-            if rejected:
-                found.append(Rejection(text, rejected))
+            if rejected or answer is not None:
+                found.append(Rejection(text, rejected, answer))
         return tuple(found)
 
     @cached_property
     def not_run_reason(self) -> str:
         """Why the texts are not judged, or not for every target; empty when they all are."""
+        if self._texts.all and all(self._driver.to(text.text) is not None for text in self._texts.all):
+            return ""
         if self._assembler is None:
             return NO_ASSEMBLER
         if not self._targets:
@@ -78,6 +102,11 @@ class Kernels:
             return f"ptxas {self._assembler.version} does not know {', '.join(unknown)}"
         failed = next((one for one in self._assemblies.values() if one.status is Assembled.FAILED), None)
         return f"ptxas {self._assembler.version} failed: {failed.log[:200]}" if failed is not None else ""
+
+    def loaded_by(self, text: str) -> DriverAnswer | None:
+        """Give the answer of a driver that loads a text; None where none was asked, or one refuses it."""
+        answer = self._driver.to(text)
+        return answer if answer is not None and answer.is_loaded else None
 
     def rejected_in(self, function: Fn) -> Rejection | None:
         """Return a rejected kernel that a function names or derives; None when it has none."""

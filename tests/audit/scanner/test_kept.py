@@ -120,11 +120,11 @@ def test_the_scanner_is_named_by_all_of_its_code(tmp_path: Path) -> None:
 def test_profile_and_reasons_not_to_read_are_in_the_key() -> None:
     profile = load_profile()
     keys = [
-        report_key([("a.rs", "1")], profile, RULES, None),
-        report_key([("a.rs", "2")], profile, RULES, None),
-        report_key([("a.rs", "1", "0", "symlink", "False")], profile, RULES, None),
-        report_key([("a.rs", "1")], load_profile("candle"), RULES, None),
-        report_key([("a.rs", "1"), ("b.rs", "1")], profile, RULES, None),
+        report_key([("a.rs", "1")], profile, RULES, ""),
+        report_key([("a.rs", "2")], profile, RULES, ""),
+        report_key([("a.rs", "1", "0", "symlink", "False")], profile, RULES, ""),
+        report_key([("a.rs", "1")], load_profile("candle"), RULES, ""),
+        report_key([("a.rs", "1"), ("b.rs", "1")], profile, RULES, ""),
     ]
     assert len(set(keys)) == len(keys)
 

@@ -119,7 +119,7 @@ def test_a_broken_ptx_sites_page_shows_what_the_driver_said(client: Client, repo
         repository, make_report([make_result("minitorch_gpu::RELU_PTX", rule_id="FT017")], rules=["FT017"])
     )
     site = repository.sites.get(rule_id="FT017")
-    assert "No driver was asked to load it." in text(client, site.get_absolute_url())
+    assert "No driver was asked to load this text." in text(client, site.get_absolute_url())
     job = make_job(repository)
     PtxLoad.objects.create(
         job=job,

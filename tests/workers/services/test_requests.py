@@ -18,6 +18,7 @@ from tests.workers.workspace import FILES, make_workspace
 from workers.errors import MachineryError
 from workers.models import RequestTarget, Verification, VerificationJob, VerificationRequest, VerifiedFunction
 from workers.protocol.evidence import PtxReading
+from workers.protocol.job import PtxText
 from workers.selectors.verifications import ptx_loads_of
 from workers.services import jobs
 from workers.services.bundles import bundle_keep
@@ -166,11 +167,12 @@ def test_the_ptx_of_a_commit_becomes_a_job_that_needs_no_rust_and_its_readings_a
     runner = make_runner()
     assert jobs_dispatch() == 1
     job.refresh_from_db()
+    relu, exp = (PtxText(text["name"], text["text"]).sha256 for text in job.spec["ptx"])
     readings = (
-        PtxReading("mini_gpu::RELU_PTX", "a" * 64, loaded=True, result=0, error="", log=""),
+        PtxReading("mini_gpu::RELU_PTX", relu, loaded=True, result=0, error="", log=""),
         PtxReading(
             "mini_gpu::EXP_PTX",
-            "b" * 64,
+            exp,
             loaded=False,
             result=218,
             error="CUDA_ERROR_INVALID_PTX",
