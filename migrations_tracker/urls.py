@@ -45,6 +45,9 @@ urlpatterns = [
     path("notices/<int:pk>/again/", notices.delivery_resend, name="delivery-resend"),
     path("repositories/add/", repositories.repository_create, name="repository-add"),
     path("repositories/<slug:slug>/", repositories.repository_detail, name="repository-detail"),
+    path(
+        "repositories/<slug:slug>/dashboard/", repositories.repository_dashboard, name="repository-dashboard"
+    ),
     path("repositories/<slug:slug>/scan/", repositories.repository_scan, name="repository-scan"),
     path("repositories/<slug:slug>/follow/", repositories.repository_follow, name="repository-follow"),
     path("repositories/<slug:slug>/pushes/", repositories.repository_pushes, name="repository-pushes"),

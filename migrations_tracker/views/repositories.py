@@ -14,10 +14,12 @@ from audit.errors import AuditError
 from audit.models import AskedBy, Branch, Repository, ScanRequest, ScanRun
 from audit.scanner.errors import ScanError
 from audit.services.repositories import repository_add
+from migrations_tracker.charts import chart_of
 from migrations_tracker.errors import PlanError
 from migrations_tracker.forms import RepositoryAddForm, RepositorySettingsForm, ScanForm
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.selectors import overview
+from migrations_tracker.selectors.dashboard import dashboard
 from migrations_tracker.selectors.schedules import last_follow, schedule_of
 from migrations_tracker.services.pushes import push_close, push_secret, push_secret_renew
 from migrations_tracker.services.repository_settings import repository_configure
@@ -68,6 +70,21 @@ def repository_detail(request: SignedInRequest, slug: str) -> HttpResponse:
     """Show a repository, what is open on its default branch, and its scans."""
     repository = get_object_or_404(Repository, slug=slug)
     return _repository_page(request, repository, ScanForm())
+
+
+@login_required
+@require_GET
+def repository_dashboard(request: SignedInRequest, slug: str) -> HttpResponse:
+    """Show a repository at a glance."""
+    repository = get_object_or_404(Repository, slug=slug)
+    data = dashboard(repository=repository)
+    context = {
+        "repository": repository,
+        "data": data,
+        "chart": chart_of(data.counts) if data is not None else None,
+        "is_kept_fresh": request.GET.get("fresh") == "1",
+    }
+    return render(request, "repository_dashboard.html", context)
 
 
 @login_required

@@ -60,6 +60,7 @@ def test_nothing_is_found_on_any_page(
         "/repositories/add/",
         repository.get_absolute_url(),
         f"{repository.get_absolute_url()}settings/",
+        f"{repository.get_absolute_url()}dashboard/",
         "/account/",
         "/notices/",
         site.first_seen_scan.get_absolute_url(),

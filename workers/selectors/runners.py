@@ -38,6 +38,20 @@ class RunnerPage:
     events: list[MachineEvent]
 
 
+@dataclass(frozen=True, slots=True)
+class RunnerSight:
+    """A runner, and whether it was heard of a moment ago."""
+
+    runner: Runner
+    is_alive: bool
+
+
+def runners_in_sight() -> list[RunnerSight]:
+    """List all runners without what they do."""
+    now = timezone.now()
+    return [RunnerSight(runner, _is_alive(runner.last_seen_at, now)) for runner in Runner.objects.all()]
+
+
 def runner_rows() -> list[RunnerRow]:
     """List all runners."""
     return _rows(list(Runner.objects.all()))

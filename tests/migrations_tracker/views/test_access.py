@@ -258,6 +258,7 @@ def test_no_page_takes_more_queries_when_there_is_more_to_show(
         reverse("gap-list") + "?seen=any&device=cuda&state=fallback&status=accepted&q=op",
         gap.get_absolute_url(),
         reverse("repository-settings", args=[busy_repository.slug]),
+        reverse("repository-dashboard", args=[busy_repository.slug]),
     ):
         with django_assert_max_num_queries(MAX_QUERIES):
             assert root_client.get(address).status_code == 200, address
