@@ -39,6 +39,7 @@ class Requirement(StrEnum):
     SITE_PRESENT = "site-present"
     SITE_ABSENT = "site-absent"
     VERDICT = "verdict"
+    NO_VERDICT = "no-verdict"
 
 
 REFUSALS = {
@@ -46,6 +47,7 @@ REFUSALS = {
     Requirement.SITE_PRESENT: "The scanner does not see this site at the moment.",
     Requirement.SITE_ABSENT: "The scanner still sees this site. Change the code, then scan again.",
     Requirement.VERDICT: "No verdict of a GPU run bears this out.",
+    Requirement.NO_VERDICT: "A verdict of a GPU run bears this out, for the code as it stands.",
 }
 
 
@@ -72,6 +74,16 @@ class TransitionNotAllowedError(Exception):
     """The transition is not in the table, or something it requires is missing."""
 
 
+AT_WORK = (
+    Status.OPEN,
+    Status.ACCEPTED,
+    Status.PLANNED,
+    Status.IN_PROGRESS,
+    Status.IN_REVIEW,
+    Status.REOPENED,
+)
+
+
 def _edges() -> Iterator[Edge]:
     forward = (
         (Status.OPEN, Status.ACCEPTED),
@@ -88,24 +100,19 @@ def _edges() -> Iterator[Edge]:
         (Status.IN_PROGRESS, Status.ACCEPTED),
         (Status.IN_REVIEW, Status.IN_PROGRESS),
     )
-    at_work = (
-        Status.OPEN,
-        Status.ACCEPTED,
-        Status.PLANNED,
-        Status.IN_PROGRESS,
-        Status.IN_REVIEW,
-        Status.REOPENED,
-    )
     reason = frozenset({Requirement.REASON})
     for source, target in forward:
         yield Edge(source, target, Cause.PERSON)
     for source, target in backward:
         yield Edge(source, target, Cause.PERSON, reason)
-    for source in at_work:
+    for source in AT_WORK:
         yield Edge(source, Status.SUPPRESSED, Cause.PERSON, reason | {Requirement.SITE_PRESENT})
         yield Edge(source, Status.MIGRATED, Cause.PERSON, reason | {Requirement.SITE_ABSENT})
         yield Edge(source, Status.MIGRATED, Cause.SCANNER, frozenset({Requirement.SITE_ABSENT}))
     yield Edge(Status.MIGRATED, Status.VERIFIED, Cause.GPU, frozenset({Requirement.VERDICT}))
+    # A verdict holds for the code that ran: a scan that sees other code ends it.
+    ended = frozenset({Requirement.SITE_ABSENT, Requirement.NO_VERDICT})
+    yield Edge(Status.VERIFIED, Status.MIGRATED, Cause.SCANNER, ended)
     for source in (Status.MIGRATED, Status.VERIFIED):
         yield Edge(source, Status.REOPENED, Cause.SCANNER, frozenset({Requirement.SITE_PRESENT}))
         yield Edge(source, Status.REOPENED, Cause.PERSON, reason)
@@ -125,11 +132,6 @@ def targets(source: Status, cause: Cause) -> tuple[Edge, ...]:
     return tuple(sorted(found, key=lambda edge: order.index(edge.target)))
 
 
-def sources(target: Status, cause: Cause) -> tuple[Status, ...]:
-    """List the statuses from which the table allows `target`."""
-    return tuple(edge.source for edge in EDGES if edge.target is target and edge.cause is cause)
-
-
 def missing(edge: Edge, situation: Situation) -> tuple[Requirement, ...]:
     """List what `edge` requires and `situation` lacks."""
     in_hand = {
@@ -137,6 +139,7 @@ def missing(edge: Edge, situation: Situation) -> tuple[Requirement, ...]:
         Requirement.SITE_PRESENT: situation.is_seen_by_scanner,
         Requirement.SITE_ABSENT: not situation.is_seen_by_scanner,
         Requirement.VERDICT: situation.has_fitting_verdict,
+        Requirement.NO_VERDICT: not situation.has_fitting_verdict,
     }
     return tuple(
         requirement

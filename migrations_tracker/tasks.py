@@ -19,7 +19,7 @@ from migrations_tracker.services import (
 from migrations_tracker.services import verification_follow_up as verified
 from migrations_tracker.services.follow_up import gaps_follow_up, scan_run_follow_up
 from migrations_tracker.services.repository_settings import FOLLOW_TASK
-from workers.services import expiry, jobs, mechanical, reports, requests
+from workers.services import jobs, mechanical, reports, requests
 
 
 @shared_task(name=scans.SCAN_REQUEST_TASK)
@@ -111,7 +111,7 @@ def verification_report_execute(pk: int) -> None:
 def verification_expire(pk: int) -> None:
     """End proof whose code a scan saw changed."""
     scan_run = ScanRun.objects.select_related("repository", "commit").get(pk=pk)
-    expiry.verifications_expire(scan_run=scan_run)
+    verified.proof_expire(scan_run=scan_run)
 
 
 @shared_task(name=verified.HEAR_TASK)

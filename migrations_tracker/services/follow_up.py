@@ -7,7 +7,7 @@ from audit.scanner.report import Outcome
 from audit.services.gaps import GapChanges
 from audit.services.imported_audits import imported_audits_match_scan
 from audit.services.ingest import IngestSummary
-from migrations_tracker.lifecycle import Cause, Status, sources
+from migrations_tracker.lifecycle import AT_WORK, Status
 from migrations_tracker.services.site_migrations import site_migrations_move_by_scan, site_migrations_open
 from migrations_tracker.services.suppressions import suppression_end
 from migrations_tracker.services.verification_follow_up import expiry_wake
@@ -81,7 +81,7 @@ def gaps_follow_up(*, scan_run: ScanRun, changes: GapChanges) -> None:
     for outcome in sorted(_COMPUTED):
         site_migrations_move_by_scan(
             gaps=[gap for gap in closed if changes.closed[gap] == outcome],
-            sources=sources(Status.MIGRATED, Cause.SCANNER),
+            sources=AT_WORK,
             to=Status.MIGRATED,
             scan_run=scan_run,
             is_seen=False,

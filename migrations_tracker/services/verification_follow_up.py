@@ -6,6 +6,7 @@ import logging
 
 from celery import current_app
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
 from audit.errors import AuditError
 from audit.models import Branch, DriverAnswer, FallbackSite, RowState, ScanRun
@@ -16,14 +17,16 @@ from audit.services.scan_requests import scan_run_request
 from migrations_tracker.lifecycle import Cause, Situation, Status, check
 from migrations_tracker.models import SiteMigration, Transition
 from migrations_tracker.services.scans import row_wake
+from migrations_tracker.services.site_migrations import site_migrations_move_by_scan
 from workers.models import Verification, VerificationJob, VerifiedFunction
 from workers.protocol.job import JobKind
 from workers.protocol.outcome import PROVED
-from workers.services.expiry import has_proof_to_check
+from workers.services.expiry import has_proof_to_check, verifications_expire
 
 DISPATCH_TASK = "migrations_tracker.tasks.verification_jobs_dispatch"
 EXPIRE_TASK = "migrations_tracker.tasks.verification_expire"
 HEAR_TASK = "migrations_tracker.tasks.driver_answers_hear"
+PROOF_OVER = "The function, or something that it calls, is not the code that ran on a GPU any more."
 _PROOFS = frozenset(verdict.value for verdict in PROVED)
 
 log = logging.getLogger(__name__)
@@ -76,6 +79,33 @@ def expiry_wake(*, scan_run: ScanRun) -> None:
         transaction.on_commit(
             lambda: current_app.send_task(EXPIRE_TASK, kwargs={"pk": scan_run.pk}), robust=True
         )
+
+
+def proof_expire(*, scan_run: ScanRun) -> int:
+    """End the proof whose code a scan saw changed, and what rested on it alone; return how much ended."""
+    return verifications_expire(scan_run=scan_run, after=_unverify)
+
+
+def _unverify(scan_run: ScanRun) -> None:
+    """Take sites out of verified about whose function no proof stands any more."""
+    standing = VerifiedFunction.objects.filter(
+        symbol=OuterRef("site__symbol"),
+        expired_at=None,
+        verification__repository=OuterRef("site__repository"),
+        verification__verdict__in=_PROOFS,
+    )
+    unproved = SiteMigration.objects.filter(
+        ~Exists(standing), status=Status.VERIFIED.value, site__repository=scan_run.repository_id
+    )
+    sites = [pk for pk in unproved.values_list("site", flat=True) if pk is not None]
+    site_migrations_move_by_scan(
+        sites=sites,
+        sources=(Status.VERIFIED,),
+        to=Status.MIGRATED,
+        scan_run=scan_run,
+        is_seen=False,
+        reason=PROOF_OVER,
+    )
 
 
 def _prove(verification: Verification) -> None:

@@ -6,14 +6,16 @@ import dataclasses
 
 import pytest
 
-from audit.models import FallbackSite, Repository
+from audit.models import FallbackSite, Repository, ScanRun
 from audit.scanner.report import Outcome, SiteOutcome
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import SiteMigration, Transition
+from migrations_tracker.services import verification_follow_up as verification_follow_up_module
 from migrations_tracker.services.verification_follow_up import verification_follow_up
 from tests.factories import ingest, make_report, make_repository, make_result
 from tests.workers.machines import make_job, make_outcome, make_runner, signed
-from workers.services import jobs
+from workers.models import Runner, Verification, VerifiedFunction
+from workers.services import expiry, jobs
 from workers.services.jobs import FunctionProof, jobs_dispatch
 from workers.services.outcomes import outcome_accept
 
@@ -35,7 +37,7 @@ def repository(monkeypatch: pytest.MonkeyPatch) -> Repository:
 
 
 def verify(repository: Repository, *kernels: str, symbol: str = SYMBOL) -> SiteMigration:
-    runner = make_runner()
+    runner = Runner.objects.first() or make_runner()
     job = make_job(repository, functions={0: [FunctionProof(symbol, "d" * 64, ("relu_kernel",))]})
     assert jobs_dispatch() == 1
     job.refresh_from_db()
@@ -70,3 +72,57 @@ def test_a_site_that_the_scanner_sees_is_not_verified_whatever_ran(repository: R
 def test_what_is_not_migrated_stays_where_it_is(repository: Repository, status: Status) -> None:
     SiteMigration.objects.update(status=status.value)
     assert verify(repository, "relu_kernel").status == status
+
+
+# -- proof that expires takes the site out of verified -------------------------------------------------------
+
+
+def expire(monkeypatch: pytest.MonkeyPatch, repository: Repository, *pks: int) -> ScanRun:
+    """Have a scan see that the code of these proofs changed."""
+    monkeypatch.setattr(expiry, "_reasons", lambda scan_run, standing: {expiry.CHANGED: list(pks)})
+    scan_run = ScanRun.objects.filter(repository=repository).latest("id")
+    verification_follow_up_module.proof_expire(scan_run=scan_run)
+    return scan_run
+
+
+def test_proof_that_expires_takes_its_site_out_of_verified(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    migration = verify(repository, "relu_kernel")
+    scan_run = expire(monkeypatch, repository, VerifiedFunction.objects.get().pk)
+    migration.refresh_from_db()
+    assert migration.status == Status.MIGRATED
+    step = Transition.objects.latest("id")
+    assert (step.from_status, step.cause, step.scan_run, step.actor) == (
+        "verified",
+        "scanner",
+        scan_run,
+        None,
+    )
+    assert "not the code that ran" in step.reason
+    count = Transition.objects.count()
+    expire(monkeypatch, repository, VerifiedFunction.objects.get().pk)
+    assert Transition.objects.count() == count
+
+
+def test_a_site_stays_verified_while_other_proof_of_its_function_stands(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verify(repository, "relu_kernel")
+    first = VerifiedFunction.objects.get()
+    other = Verification.objects.get()
+    other.pk, other.position = None, 1
+    other.save()
+    VerifiedFunction.objects.create(verification=other, symbol=SYMBOL, digest="e" * 64)
+    expire(monkeypatch, repository, first.pk)
+    assert SiteMigration.objects.get().status == Status.VERIFIED
+    expire(monkeypatch, repository, VerifiedFunction.objects.get(digest="e" * 64).pk)
+    assert SiteMigration.objects.get().status == Status.MIGRATED
+
+
+def test_what_expired_is_verified_again_by_a_new_run(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verify(repository, "relu_kernel")
+    expire(monkeypatch, repository, VerifiedFunction.objects.get().pk)
+    assert verify(repository, "relu_kernel").status == Status.VERIFIED
