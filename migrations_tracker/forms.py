@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from django import forms
+from django.contrib.auth.models import User
+from django.http import QueryDict
 
 from audit.models import Branch, Repository, ScanRun
 from audit.parity.catalogue import Direction
@@ -182,3 +184,43 @@ class RunnerAddForm(forms.Form):
         help_text="Small letters, digits and dashes: it is part of the machine's queue.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "placeholder": "rack-1"}),
     )
+
+
+class BulkChangeForm(forms.Form):
+    """What to do with all sites that a filter matches."""
+
+    KEEP, NOBODY = "", "nobody"
+
+    to = forms.ChoiceField(label="Move to", required=False)
+    owner = forms.ChoiceField(label="Owner", required=False)
+    reason = forms.CharField(
+        label="Reason",
+        required=False,
+        max_length=2000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="Kept with each step. Going back a step and suppressing need one.",
+    )
+    seen_count = forms.IntegerField(widget=forms.HiddenInput, min_value=0)
+
+    def __init__(self, data: QueryDict | None, *, choices: list[tuple[str, str]]) -> None:
+        super().__init__(data)
+        people = User.objects.filter(is_active=True).order_by("username")
+        self._people = {str(person.pk): person for person in people}
+        self._choose("to", [("", "Leave as it is"), *choices])
+        self._choose(
+            "owner",
+            [
+                (self.KEEP, "Leave as it is"),
+                (self.NOBODY, "Nobody"),
+                *((key, person.username) for key, person in self._people.items()),
+            ],
+        )
+
+    def owner_chosen(self) -> User | None:
+        """Return the person who is to be the owner, where one is."""
+        return self._people.get(self.cleaned_data["owner"])
+
+    def _choose(self, name: str, choices: list[tuple[str, str]]) -> None:
+        field = self.fields[name]
+        if isinstance(field, forms.ChoiceField):
+            field.choices = choices

@@ -7,6 +7,7 @@ from celery import shared_task
 from audit.models import AskedBy, Repository, ScanRun
 from audit.services import claims, extraction, rederiving, scan_requests, scan_runs, scanning
 from migrations_tracker.services import (
+    bulk_changes,
     deliveries,
     matches,
     migration_reports,
@@ -73,6 +74,12 @@ def delivery_execute(pk: int) -> None:
 def schedule_execute(pk: int) -> None:
     """Look for a better schedule of a plan."""
     schedules.schedule_execute(pk=pk)
+
+
+@shared_task(name=scans.BULK_TASK)
+def bulk_change_execute(pk: int) -> None:
+    """Work through a change of many migrations."""
+    bulk_changes.bulk_change_execute(pk=pk)
 
 
 @shared_task(name=scans.REPORT_TASK)

@@ -10,6 +10,7 @@ from migrations_tracker.api import capabilities as capabilities_api
 from migrations_tracker.sign_in import LogInForm
 from migrations_tracker.views import (
     account,
+    bulk_changes,
     capabilities,
     doubtful_links,
     gaps,
@@ -63,6 +64,10 @@ urlpatterns = [
     path("scans/<int:pk>/cancel/", scans.scan_cancel, name="scan-cancel"),
     path("scans/<int:pk>/again/", scans.scan_again, name="scan-again"),
     path("sites/", sites.site_index, name="site-list"),
+    path("sites/change/", bulk_changes.bulk_change_ask, name="bulk-change-ask"),
+    path("bulk-changes/", bulk_changes.bulk_change_index, name="bulk-change-list"),
+    path("bulk-changes/<int:pk>/", bulk_changes.bulk_change_detail, name="bulk-change-detail"),
+    path("bulk-changes/<int:pk>/undo/", bulk_changes.bulk_change_take_back, name="bulk-change-undo"),
     path("sites/<int:pk>/", sites.site_detail, name="site-detail"),
     path("sites/<int:pk>/timeline/", history.site_versions, name="site-timeline"),
     path("sites/<int:pk>/transition/", sites.site_transition, name="site-transition"),

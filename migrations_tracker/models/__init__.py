@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from migrations_tracker.models.access import ApiAnswer, ApiToken, LoginFailure, TokenScope
+from migrations_tracker.models.bulk import BulkChange, BulkChangeItem, ItemState
 from migrations_tracker.models.comment import Comment
 from migrations_tracker.models.notice import Channel, Delivery, Frequency, Notice, NoticeKind, Subscription
 from migrations_tracker.models.plan import Plan, PlanEvent, Precedence, PrecedenceState, UnitMember, WorkUnit
@@ -15,10 +16,13 @@ __all__ = [
     "Absence",
     "ApiAnswer",
     "ApiToken",
+    "BulkChange",
+    "BulkChangeItem",
     "Channel",
     "Comment",
     "Delivery",
     "Frequency",
+    "ItemState",
     "LoginFailure",
     "MigrationReport",
     "Notice",

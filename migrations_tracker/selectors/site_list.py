@@ -139,7 +139,7 @@ def site_list(
     *, branch: Branch, filters: SiteFilters, cursor: Cursor = Cursor(), size: int = PAGE_SIZE
 ) -> SitePage:
     """Return one page of the sites on a branch."""
-    states = _narrowed(branch, filters)
+    states = sites_narrowed(branch, filters)
     total = states.count()
     order = SORT_ORDERS[filters.sort]
     is_reversed = order.is_descending != cursor.is_backward
@@ -163,7 +163,8 @@ def site_list(
     )
 
 
-def _narrowed(branch: Branch, filters: SiteFilters) -> QuerySet[SiteState]:
+def sites_narrowed(branch: Branch, filters: SiteFilters) -> QuerySet[SiteState]:
+    """Return the states of the sites on a branch that `filters` match."""
     states = SiteState.objects.filter(branch=branch)
     if filters.seen != Seen.ANY.value:
         states = states.filter(is_open=filters.seen == Seen.OPEN.value)

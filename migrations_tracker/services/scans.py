@@ -28,7 +28,7 @@ from audit.services.scan_requests import (
     scan_request_create,
     scan_run_request,
 )
-from migrations_tracker.models import Delivery, MigrationReport, Schedule
+from migrations_tracker.models import BulkChange, Delivery, MigrationReport, Schedule
 from workers.models import MechanicalReport, VerificationRequest
 
 SCAN_RUN_TASK = "migrations_tracker.tasks.scan_run_execute"
@@ -40,6 +40,7 @@ SCAN_CHUNK_TASK = "migrations_tracker.tasks.scan_chunk_execute"
 CHUNK_LIVES_SECONDS = 300
 DELIVERY_TASK = "migrations_tracker.tasks.delivery_execute"
 REPORT_TASK = "migrations_tracker.tasks.report_execute"
+BULK_TASK = "migrations_tracker.tasks.bulk_change_execute"
 SCHEDULE_TASK = "migrations_tracker.tasks.schedule_execute"
 _TASKS: tuple[tuple[type[LeasedRow], str], ...] = (
     (ScanRequest, SCAN_REQUEST_TASK),
@@ -49,6 +50,7 @@ _TASKS: tuple[tuple[type[LeasedRow], str], ...] = (
     (MigrationReport, REPORT_TASK),
     (Delivery, DELIVERY_TASK),
     (Schedule, SCHEDULE_TASK),
+    (BulkChange, BULK_TASK),
 )
 
 

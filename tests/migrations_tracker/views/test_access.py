@@ -15,8 +15,10 @@ from audit.parity.capability import State
 from audit.scanner.report import FileStatus, ManifestEntry, RuleRun, RuleStatus
 from audit.services.lineage_rulings import lineage_confirm
 from migrations_tracker.lifecycle import Status
-from migrations_tracker.models import Absence, Delivery, Person, Subscription
+from migrations_tracker.models import Absence, Delivery, Person, SiteMigration, Subscription
+from migrations_tracker.selectors.site_list import SiteFilters
 from migrations_tracker.services.api_tokens import api_token_create
+from migrations_tracker.services.bulk_changes import bulk_change_create
 from migrations_tracker.services.comments import comment_create
 from migrations_tracker.services.migration_reports import report_create, report_execute
 from migrations_tracker.services.plan_proposals import plan_propose
@@ -36,6 +38,7 @@ from tests.factories import (
 
 PUBLIC = {"login", "logout", "health", "admin-log-in"}
 POST_ONLY = {
+    "bulk-change-undo",
     "repository-scan",
     "gap-transition",
     "gap-assign",
@@ -108,10 +111,21 @@ def addresses(site: FallbackSite, repository: Repository) -> dict[str, str]:
     unit = plan.units.filter(item_count__gt=0).earliest("pk")
     person = Person.objects.create(plan=plan, name="ada", skills=SKILLS, hours=[[0, 540, 1020]])
     away = Absence.objects.create(person=person, starts_at=EARLY, ends_at=LATE)
+    change = bulk_change_create(
+        branch=repository.branches.get(),
+        filters=SiteFilters(),
+        to=Status.ACCEPTED,
+        sets_assignee=False,
+        assignee=None,
+        reason="",
+        actor=make_user("ruth"),
+        seen_count=SiteMigration.objects.exclude(site=None).count(),
+    )
     schedule = schedule_request(plan=plan, actor=None)
     lineage = Lineage.objects.earliest("pk")
     ruling = lineage_confirm(lineage=lineage, actor=make_user("mary"))
     numbers = {
+        **dict.fromkeys(("bulk-change-detail", "bulk-change-undo"), change.pk),
         "lineage-rule": lineage.pk,
         "lineage-undo": ruling.pk,
         "absence-delete": away.pk,
@@ -258,6 +272,8 @@ def test_no_page_takes_more_queries_when_there_is_more_to_show(
         reverse("gap-list") + "?seen=any&device=cuda&state=fallback&status=accepted&q=op",
         gap.get_absolute_url(),
         reverse("repository-settings", args=[busy_repository.slug]),
+        reverse("bulk-change-ask"),
+        reverse("bulk-change-list"),
         reverse("repository-dashboard", args=[busy_repository.slug]),
     ):
         with django_assert_max_num_queries(MAX_QUERIES):

@@ -1,0 +1,83 @@
+"""The pages that change many sites at once."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+
+from migrations_tracker.models import BulkChange, SiteMigration
+from migrations_tracker.services.bulk_changes import bulk_change_execute
+from tests.factories import ingest, make_report, make_repository, make_result, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def lead() -> User:
+    user = make_user("lin")
+    user.user_permissions.add(Permission.objects.get(codename="add_bulkchange"))
+    return user
+
+
+@pytest.fixture
+def lead_client(lead: User) -> Client:
+    client = Client()
+    client.force_login(lead)
+    return client
+
+
+@pytest.fixture(autouse=True)
+def scanned() -> None:
+    repository = make_repository()
+    ingest(repository, make_report([make_result(), make_result("minitorch_gpu::ops::gelu", line=40)]))
+
+
+ASK = "/sites/change/?repository=minitorch&q=relu"
+
+
+def test_the_list_leads_to_a_preview_of_what_it_shows(lead_client: Client) -> None:
+    listed = lead_client.get("/sites/?repository=minitorch&q=relu").content.decode()
+    assert "/sites/change/?repository=minitorch&amp;q=relu" in listed
+    preview = lead_client.get(ASK).content.decode()
+    assert "Change 1 site at once" in preview
+    assert "minitorch_gpu::ops::" in preview.replace("<wbr>", "")
+
+
+def test_a_change_is_asked_for_followed_and_taken_back(lead_client: Client) -> None:
+    body = {"to": "accepted", "owner": "", "reason": "", "seen_count": "1"}
+    asked = lead_client.post(ASK, body)
+    change = BulkChange.objects.get()
+    assert asked["Location"] == change.get_absolute_url()
+    assert "Waiting" in lead_client.get(change.get_absolute_url()).content.decode()
+    bulk_change_execute(pk=change.pk)
+    assert SiteMigration.objects.filter(status="accepted").count() == 1
+    page = lead_client.get(change.get_absolute_url()).content.decode()
+    assert "1 changed, 0 left as they were" in page
+    lead_client.post(reverse("bulk-change-undo", args=[change.pk]), {"reason": "No."})
+    bulk_change_execute(pk=BulkChange.objects.get(undoes=change).pk)
+    assert not SiteMigration.objects.filter(status="accepted").exists()
+    assert "Take back change" in lead_client.get(reverse("bulk-change-list")).content.decode()
+
+
+def test_an_error_keeps_what_was_typed(lead_client: Client) -> None:
+    answer = lead_client.post(ASK, {"to": "", "owner": "", "reason": "Because.", "seen_count": "1"})
+    assert answer.status_code == 422
+    assert "Because." in answer.content.decode()
+    assert not BulkChange.objects.exists()
+
+
+@pytest.mark.parametrize("field", [{"to": "nonsense"}, {"owner": "999"}, {"seen_count": "x"}])
+def test_rubbish_changes_nothing(lead_client: Client, field: dict[str, str]) -> None:
+    body = {"to": "accepted", "owner": "", "reason": "", "seen_count": "1", **field}
+    assert lead_client.post(ASK, body).status_code == 422
+    assert not BulkChange.objects.exists()
+
+
+def test_without_the_right_nothing_is_offered_or_done() -> None:
+    client = Client()
+    client.force_login(make_user("eve"))
+    assert b"Change all" not in client.get("/sites/?repository=minitorch").content
+    assert client.get(ASK).status_code == 403
+    assert client.post(ASK, {"to": "accepted", "seen_count": "1"}).status_code == 403
