@@ -68,6 +68,8 @@ def test_nothing_is_found_on_any_page(
         failed.get_absolute_url(),
         "/sites/",
         "/sites/?q=nowhere",
+        "/sites/change/",
+        "/bulk-changes/",
         site.get_absolute_url(),
         "/rules/",
         "/rules/FT001/",

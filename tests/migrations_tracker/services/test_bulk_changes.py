@@ -113,7 +113,7 @@ def test_an_undo_brings_back_status_and_owner(branch: Branch, ada: User) -> None
     assert set(SiteMigration.objects.values_list("status", "assignee")) == {("accepted", eve.pk)}
     undo = bulk_change_undo(change=change, actor=ada, reason="")
     assert bulk_change_execute(pk=undo.pk)
-    assert set(SiteMigration.objects.values_list("status", "assignee")) == {("open", None)}
+    assert SiteMigration.objects.filter(status="open", assignee=None).count() == COUNT
     with pytest.raises(PlanError, match="already"):
         bulk_change_undo(change=change, actor=ada, reason="")
 
