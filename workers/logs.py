@@ -9,6 +9,7 @@ ROUTINE_TASKS = (
     "migrations_tracker.tasks.rows_wake_lost",
     "migrations_tracker.tasks.claims_read",
     "migrations_tracker.tasks.notices_collect",
+    "migrations_tracker.tasks.driver_answers_hear",
     "migrations_tracker.tasks.verification_nightly",
     "migrations_tracker.tasks.verification_runners_serve",
 )

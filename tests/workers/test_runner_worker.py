@@ -121,6 +121,10 @@ def start(broker: str, live_server: LiveServer, place: Path) -> Iterator[Callabl
         runner = serve(place, name, environment)
         started.append(runner)
         wait_until(lambda: " ready." in runner.said(), "the runner", runner)
+        if server:
+            # A request under way when a test ends would be answered from a database that is being emptied.
+            told = Runner.objects.filter(name=name).exclude(version="")
+            wait_until(told.exists, "its first heartbeat", runner)
         return runner
 
     yield begin
@@ -275,6 +279,20 @@ def test_a_runner_sees_its_own_queue_only(start: Callable[..., RunnerProcess], p
         with pytest.raises(redis.exceptions.NoPermissionError):
             client.llen(f"{key_prefix_of('rack-2')}{queue_of('rack-2')}")
         assert client.llen(f"{key_prefix_of('rack-1')}{queue_of('rack-1')}") == 0
+        for command in (
+            ("SCAN", "0"),
+            ("RANDOMKEY",),
+            ("DBSIZE",),
+            ("KEYS", "*"),
+            ("SELECT", "1"),
+            ("FLUSHALL",),
+            ("CONFIG", "GET", "*"),
+            ("ACL", "LIST"),
+            ("FUNCTION", "FLUSH"),
+            ("EVAL", "return redis.call('GET', KEYS[1])", "1", "celery"),
+        ):
+            with pytest.raises(redis.exceptions.ResponseError, match=r"(?i)permission|ACL"):
+                client.execute_command(*command)
 
 
 def test_a_broker_that_was_started_anew_lets_runners_in_again(

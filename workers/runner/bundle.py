@@ -11,6 +11,7 @@ from pathlib import Path
 from workers.protocol.codec import MalformedError, canonical_bytes, from_bytes
 from workers.protocol.job import JobSpec
 from workers.protocol.readings import Probe
+from workers.runner.archives import ArchiveError, check_headers
 from workers.runner.cpu import missing_cpu_features
 from workers.runner.manifest import MANIFEST_NAME, BundledFile, BundleManifest, check_path
 
@@ -62,12 +63,14 @@ def unpack_bundle(bundle: Path, *, sha256: str, folder: Path) -> BundleManifest:
     if found != sha256:
         raise BundleRefusedError(f"wrong checksum: the bundle is {found}, the job names {sha256}")
     try:
+        # Each file may have an extended header before it.
+        check_headers(bundle, max_members=2 * MAX_FILES + 2)
         with tarfile.open(bundle, mode="r:") as archive:
             manifest = _read_manifest(archive)
             _unpack_members(archive, manifest, folder)
     except tarfile.TarError as error:
         raise BundleRefusedError(f"not a tar archive: {error}") from error
-    except MalformedError as error:
+    except (ArchiveError, MalformedError) as error:
         raise BundleRefusedError(str(error)) from error
     return manifest
 

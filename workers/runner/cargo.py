@@ -18,6 +18,7 @@ from typing import Any
 
 from workers.protocol.evidence import Ending, RunRecord
 from workers.protocol.job import Limits
+from workers.runner.archives import ArchiveError, check_headers
 from workers.runner.bundle import describe_file, write_bundle
 from workers.runner.execute import other_user, run, scratch_folder
 from workers.runner.manifest import BundleManifest, NotBuilt, TestBinary
@@ -33,6 +34,7 @@ BUILD_LIMITS = Limits(
     processes=4096,
 )
 MAX_SOURCE_BYTES = 4 * 1024**3
+MAX_SOURCE_FILES = 500_000
 _LIST_LIMITS = Limits(wall_s=60, output_bytes=8 * 1024**2)
 
 #: Symbols and debug information are a hundred times the code's size and prove nothing.
@@ -91,13 +93,14 @@ def unpack_source(archive: Path, folder: Path) -> None:
     """Unpack a commit's files; what would leave the folder, or fill the disk, is refused."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with tarfile.open(archive) as members:
+        check_headers(archive, max_members=MAX_SOURCE_FILES)
+        with tarfile.open(archive, mode="r:") as members:
             size = sum(member.size for member in members.getmembers())
             if size > MAX_SOURCE_BYTES:
                 raise BuildError(f"the source has {size} bytes unpacked, the limit is {MAX_SOURCE_BYTES}")
             for member in members:
                 _unpack_member(members, member, folder.resolve())
-    except (OSError, tarfile.TarError) as error:
+    except (OSError, ArchiveError, tarfile.TarError) as error:
         raise BuildError(f"the source `{archive.name}` can't be unpacked: {error}") from error
 
 

@@ -44,6 +44,8 @@ def broker_admit(*, runner: Runner) -> None:
         client.execute_command(
             *("ACL", "SETUSER", user_of(runner), "reset", "on", f"#{runner.broker_password_hash}"),
             *(f"~{prefix}*", f"&{prefix}*", "+@all", "-@dangerous", "-@admin"),
+            # These name no key, and tell the names of all or change what is for all.
+            *("-scan", "-randomkey", "-dbsize", "-select", "-function", "-script|flush"),
         )
 
 
