@@ -9,7 +9,15 @@ from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 
 from audit.version import VERSION
-from migrations_tracker.api.v1 import gaps, knowledge, plans, reports, repositories, sites
+from migrations_tracker.api.v1 import (
+    gaps,
+    knowledge,
+    plans,
+    reports,
+    repositories,
+    sites,
+    verifications,
+)
 from migrations_tracker.api.v1.idempotency import HEADER, idempotent
 from migrations_tracker.api.v1.problems import MEDIA_TYPE, Problem, problems_register
 from migrations_tracker.api.v1.security import TokenAuth
@@ -20,6 +28,7 @@ ROUTERS = (
     gaps.router,
     plans.router,
     reports.router,
+    verifications.router,
     knowledge.router,
 )
 WRITING = ("post", "put", "patch", "delete")
