@@ -141,6 +141,23 @@ class HostReadback(Rule):
             """,
         ),
         Example(
+            "model on the device whose outcome, one of several, goes back to the host at each step",
+            """
+            fn convolved(x: &CudaBuffer<f32>, n: usize) -> FerrotorchResult<(CudaBuffer<f32>, usize)> {
+                let out = launch_conv(x, n)?;
+                Ok((out, n))
+            }
+
+            pub fn forward(sample: &Tensor<f32>, d: &GpuDevice) -> FerrotorchResult<Tensor<f32>> {
+                let x = cpu_to_gpu(sample.data()?, d)?;
+                let (out, n) = convolved(&x, 3)?;
+                let host = gpu_to_cpu(&out, d)?;  //~ FT008
+                Tensor::from_storage(TensorStorage::cpu(host), vec![n], false)
+            }
+            """,
+            path="ferrotorch-diffusion/src/gpu/unet.rs",
+        ),
+        Example(
             "second pass of a reduction on the host",
             """
             pub fn gpu_reduce_sum(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {

@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar
 from audit.scanner.extract.facts import CallKind, ExitKind, Let, Region, RegionKind
 from audit.scanner.extract.items import split_list
 from audit.scanner.link.unit import Fn
+from audit.scanner.link.words import ends_of
 from audit.scanner.profile import Profile, any_pattern
 
 _DIVERGING_MACROS = frozenset({"panic", "unreachable", "todo", "unimplemented", "bail", "compile_error"})
@@ -248,7 +249,7 @@ class Flow:
         """Return what a name is bound to at an offset in a region: by a let, an arm or an if-let."""
         if not name.isidentifier():
             return ""
-        let = self.let_in_scope(name, offset, region)
+        let = self._let_before(name, offset, frozenset(self.function.ancestors(region)), in_tuples=True)
         if let is not None:
             return self.function.text(let.value_start, let.value_end)
         word = re.compile(rf"\b{name}\b")
@@ -271,13 +272,15 @@ class Flow:
         """Return the let that binds a local at an offset in a region."""
         return self._let_before(name, offset, frozenset(self.function.ancestors(region)))
 
-    def _let_before(self, name: str, offset: int, around: frozenset[int] | None = None) -> Let | None:
+    def _let_before(
+        self, name: str, offset: int, around: frozenset[int] | None = None, *, in_tuples: bool = False
+    ) -> Let | None:
         text = self.function.text
         found = None
         for let in self.function.facts.lets:
             if let.value_start and let.end <= offset and (around is None or let.region in around):
                 pattern = text(let.pattern_start, let.pattern_end).removeprefix("mut ").strip()
-                if pattern == name:
+                if pattern == name or (in_tuples and pattern.startswith("(") and ends_of(name, pattern)):
                     found = let
         return found
 

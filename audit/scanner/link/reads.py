@@ -9,6 +9,7 @@ from typing import NamedTuple
 from audit.scanner.extract.facts import Call, CallKind, RegionKind
 from audit.scanner.link.constants import HostConstants
 from audit.scanner.link.copies import Copies, round_trips
+from audit.scanner.link.flow import Place
 from audit.scanner.link.graph import CallGraph
 from audit.scanner.link.launches import Launches
 from audit.scanner.link.pardons import Pardons
@@ -227,6 +228,8 @@ class Reads:
             operand = arguments[0] if arguments else operand
         if not self._graph.operands.may_be_on_device(function, self._graph.flow(function), operand, call):
             return None
+        if self._is_made_by_host_code(function, call, operand):
+            return None
         pardon = self._pardons.pardon(function, call)
         if pardon in _OPERANDS_PARDONS and (
             self._comes_from_gpu_code(function, call, operand) or self._is_idle_gpu_operator(function)
@@ -249,6 +252,40 @@ class Reads:
         uses = [found.start() for found in word.finditer(function.unit.data, end, function.facts.body_end)]
         return bool(uses) and all(
             any(region.condition_start <= use < region.condition_end for region in refused) for use in uses
+        )
+
+    def _is_made_by_host_code(self, function: Fn, read: Call, operand: str) -> bool:
+        """Say whether an operand is what a function made on the host that is given no tensor and has none."""
+        name = operand.strip().lstrip("&")
+        let = self._graph.flow(function).let_in_scope(name, read.start, read.region)
+        if let is None or self._graph.place_at(function, read) is Place.DEVICE:
+            return False
+        made = max(
+            (
+                one
+                for one in function.facts.calls
+                if let.value_start <= one.start and one.end <= let.value_end
+            ),
+            key=lambda one: one.end - one.start,
+            default=None,
+        )
+        if made is None or function.text(made.end, let.value_end).strip("? \n"):
+            return False
+        makers = self._graph.resolver.resolve(function, made)
+        return bool(makers) and all(
+            not self._graph.operands.holds_tensor(one)
+            and one.index not in self._launches.found
+            and self._answers_from_host(one)
+            and self._graph.profile.uploads.isdisjoint(call.name for call in one.facts.calls)
+            for one in makers
+        )
+
+    def _answers_from_host(self, maker: Fn) -> bool:
+        """Say whether a function makes a tensor of the host, or hands on what another one makes."""
+        return self._pardons.makes_host_storage(maker) or any(
+            self._pardons.makes_host_storage(one)
+            for call in maker.facts.calls
+            for one in self._graph.resolver.resolve(maker, call)
         )
 
     def _is_idle_gpu_operator(self, function: Fn) -> bool:

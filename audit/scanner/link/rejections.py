@@ -56,12 +56,36 @@ class Rejections:
         entering = flow.tests_at(call.start, call.region)
         if self._is_rest(function, call):
             return False
+        if self._has_working_branch(function, call):
+            return False
         if region.kind == RegionKind.ARM and self._has_working_device_arm(function, call.region):
             return False
         return (
             bool(entering)
             and flow.place(entering[0]) is Place.DEVICE
             and flow.place(entering[0]._replace(holds=not entering[0].holds)) is Place.HOST
+        )
+
+    def _has_working_branch(self, function: Fn, error: Call) -> bool:
+        """Say whether work on the device returns before, in the branch that refuses: the rest is refused."""
+        flow = self._graph.flow(function)
+        start = function.facts.regions[error.region].start
+        launches = [
+            one.start
+            for one in function.facts.calls
+            if start <= one.start < error.start and self._puts_to_work(function, one)
+        ]
+        return bool(launches) and any(
+            launches[0] < region.end <= error.start
+            and index != error.region
+            and error.region in function.ancestors(index)
+            and flow.returns(index)
+            for index, region in enumerate(function.facts.regions)
+        )
+
+    def _puts_to_work(self, function: Fn, call: Call) -> bool:
+        return self._launches.is_launch(function, call) or any(
+            one.index in self._launches.found for one in self._graph.resolver.resolve(function, call)
         )
 
     def _is_rest(self, function: Fn, call: Call) -> bool:

@@ -18,6 +18,7 @@ from audit.scanner.link.workspace import Workspace
 _CONSTRUCTOR = re.compile(r"^&?(?:mut\s+)?((?:\w+::)*)([A-Z]\w*)(?:::<[^>]*>)?\s*(?:::\s*\w+|\{)")
 _FIELD = re.compile(r"^(self|\w+)\.(\w+)$")
 _IDENTIFIER = re.compile(r"^(?:ref\s+)?(?:mut\s+)?([a-z_]\w*)$")
+_BREAK = re.compile(r"\s*\.\s*")
 _MANY = 6
 _MOST_USE_LEVELS = 64
 _POINTERS = frozenset({"Arc", "Box", "Rc", "Option", "RefCell", "Mutex", "RwLock", "Result"})
@@ -161,10 +162,19 @@ class Resolver:
         if last == "Self":
             last = function.self_type
         if last[:1].isupper():
-            return _live(function, self._methods_by_type.get((last, call.name), []))
+            found = self._methods_by_type.get((last, call.name), [])
+            return _live(function, self._of_receiver(function, call, last, found))
         expanded = self.uses(function.unit).get(path[0])
         full = (*expanded, *path[1:], call.name) if expanded is not None else (*path, call.name)
         return _live(function, self._free_by_path(function.unit, full))
+
+    def _of_receiver(self, function: Fn, call: Call, trait: str, found: list[Fn]) -> list[Fn]:
+        """Return the methods of a trait, called by its path, that the type of the first argument has."""
+        if not any(one.trait == trait != one.self_type for one in found):
+            return found
+        arguments = self.arguments(function, call)
+        type_ = self.type_of(function, arguments[0]) if arguments else ""
+        return [one for one in found if type_ and one.self_type == type_] or found
 
     def at_path(self, unit: Unit, path: tuple[str, ...]) -> tuple[Fn, ...]:
         """Return the free functions that a path, written in a file, may name."""
@@ -263,6 +273,9 @@ class Resolver:
     def type_of(self, function: Fn, receiver: str) -> str:
         """Return the bare type name of a receiver where it can be told, else an empty text."""
         receiver = receiver.strip().lstrip("&*").removeprefix("mut ").strip("() ")
+        if "\n" in receiver:
+            # A chain that is broken into lines.
+            receiver = _BREAK.sub(".", receiver)
         if receiver == "self":
             return function.self_type
         if receiver.endswith("]"):

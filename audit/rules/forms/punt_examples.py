@@ -1,0 +1,375 @@
+"""The examples of `reference-punt`: more than fit into its module."""
+
+from __future__ import annotations
+
+from audit.rules.base import Example
+
+INVALID = (
+    Example(
+        "host body that one caller calls for any tensor",
+        """
+        pub fn scan(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+            if x.is_cuda() {
+                return launch_scan(x);
+            }
+            scanned(x)
+        }
+
+        pub fn scan_twice(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+            scanned(&scanned(x)?)
+        }
+
+        fn scanned(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+            let data = x.data_vec()?;  //~ FT005
+            let out = data.iter().map(|v| v + 1.0).collect();
+            Tensor::from_storage(TensorStorage::cpu(out), x.shape().to_vec(), false)
+        }
+        """,
+        path="ferrotorch-nn/src/lib.rs",
+    ),
+    Example(
+        "private host body that one of its two callers calls without asking",
+        """
+        fn check_opt_in(inputs: &[&Tensor<f32>], op: &'static str) -> FerrotorchResult<()> {
+            if !inputs.iter().any(|t| t.is_cuda()) {
+                return Ok(());
+            }
+            if std::env::var("FERROTORCH_ENABLE_GPU_FALLBACK").is_ok() {
+                tracing::warn!(op, "on the host; unset FERROTORCH_ENABLE_GPU_FALLBACK for an error");
+                return Ok(());
+            }
+            Err(FerrotorchError::NotImplementedOnCuda { op })
+        }
+
+        pub struct Spread {
+            probs: Tensor<f32>,
+        }
+
+        impl Spread {
+            pub fn sample(&self, shape: &[usize]) -> FerrotorchResult<Tensor<f32>> {
+                check_opt_in(&[&self.probs], "sample")?;
+                self.drawn(shape)
+            }
+
+            pub fn rsample(&self, shape: &[usize]) -> FerrotorchResult<Tensor<f32>> {
+                self.drawn(shape)
+            }
+
+            fn drawn(&self, shape: &[usize]) -> FerrotorchResult<Tensor<f32>> {
+                let probs = self.probs.data_vec()?;  //~ FT005
+                let out = probs.iter().map(|p| p * 0.5).collect();
+                Tensor::from_storage(TensorStorage::cpu(out), shape.to_vec(), false)
+            }
+        }
+        """,
+        path="ferrotorch-distributions/src/lib.rs",
+    ),
+    Example(
+        "constant in the shape of a tensor that may be on the device, left on the host",
+        """
+        pub struct Cauchy {
+            loc: Tensor<f32>,
+        }
+
+        impl Distribution for Cauchy {
+            fn mean(&self) -> FerrotorchResult<Tensor<f32>> {
+                let n: usize = self.loc.shape().iter().product();
+                Tensor::from_storage(
+                    TensorStorage::cpu(vec![f32::NAN; n.max(1)]),  //~ FT005
+                    self.loc.shape().to_vec(),
+                    false,
+                )
+            }
+        }
+        """,
+        path="ferrotorch-distributions/src/lib.rs",
+    ),
+    Example(
+        "tensor that is filled on the host",
+        """
+        impl Tensor<f32> {
+            pub fn fill_(&self, value: f32) -> FerrotorchResult<&Self> {
+                let filled = vec![value; self.numel()];
+                unsafe { self.update_data(&filled)? };  //~ FT005
+                Ok(self)
+            }
+        }
+        """,
+        path="ferrotorch-core/src/lib.rs",
+    ),
+    Example(
+        "detections of layers that refuse the device only where no backend is there",
+        """
+        pub struct Norm {
+            scale: f32,
+        }
+
+        pub struct HostNorm {
+            scale: f32,
+        }
+
+        impl Module for Norm {
+            fn forward(&self, x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                if x.is_cuda() {
+                    if let Some(backend) = gpu_backend() {
+                        return wrap(backend.norm_f32(x.gpu_handle()?)?);
+                    }
+                    return Err(FerrotorchError::NotImplementedOnCuda { op: "norm" });
+                }
+                host_norm(x.data()?)
+            }
+        }
+
+        impl Module for HostNorm {
+            fn forward(&self, x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                if x.is_cuda() {
+                    return Err(FerrotorchError::NotImplementedOnCuda { op: "norm" });
+                }
+                host_norm(x.data()?)
+            }
+        }
+
+        pub struct Detector {
+            norm: Norm,
+        }
+
+        impl Detector {
+            pub fn found(&self, x: &Tensor<f32>) -> FerrotorchResult<Vec<Tensor<f32>>> {
+                let mut levels = Vec::new();
+                levels.push(Module::forward(&self.norm, x)?);
+                let scores = levels[0].data_vec()?;  //~ FT005
+                let kept: Vec<f32> = scores.iter().copied().filter(|s| *s > 0.5).collect();
+                let n = kept.len();
+                Ok(vec![Tensor::from_storage(TensorStorage::cpu(kept), vec![n], false)?])
+            }
+        }
+        """,
+        path="ferrotorch-vision/src/lib.rs",
+    ),
+    Example(
+        "operator that returns one element",
+        """
+        pub fn det<T: Float>(x: &Tensor<T>) -> FerrotorchResult<T> {
+            let mut a = x.data_vec()?;  //~ FT005
+            Ok(eliminated(&mut a))
+        }
+        """,
+        path="ferrotorch-core/src/lib.rs",
+    ),
+    Example(
+        "host loop, result uploaded again",
+        """
+        pub fn log_prob(&self, value: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+            let device = value.device();
+            let data = value.data_vec()?;  //~ FT005
+            let out: Vec<f32> = data.iter().map(|x| x.ln()).collect();
+            Tensor::from_storage(TensorStorage::cpu(out), value.shape().to_vec(), false)?.to(device)
+        }
+        """,
+        path="ferrotorch-nn/src/lib.rs",
+    ),
+    Example(
+        "body given to a host helper",
+        """
+        fn unary_map(x: &Tensor<f32>, f: impl Fn(f32) -> f32) -> FerrotorchResult<Tensor<f32>> {
+            let data = x.data_vec()?;
+            let out = data.iter().map(|&v| f(v)).collect();
+            Tensor::from_storage(TensorStorage::cpu(out), x.shape().to_vec(), false)
+        }
+
+        pub fn softsign(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+            unary_map(x, |v| v / (1.0 + v.abs()))  //~ FT005
+        }
+        """,
+        path="ferrotorch-nn/src/lib.rs",
+    ),
+)
+VALID = (
+    Example(
+        "host list that somebody asked for, and devices told by a tuple",
+        """
+        pub fn weights<T: Float>(x: &Tensor<T>) -> TorchResult<Vec<T>> {
+            x.data_vec()
+        }
+
+        pub fn scatter<T: Float>(dst: &Tensor<T>, src: &Tensor<T>) -> FerrotorchResult<Tensor<T>> {
+            match (dst.is_cuda(), src.is_cuda()) {
+                (false, false) => {}
+                _ => return Err(FerrotorchError::NotImplementedOnCuda { op: "scatter" }),
+            }
+            let out = dst.data_vec()?;
+            Tensor::from_storage(TensorStorage::cpu(out), dst.shape().to_vec(), false)
+        }
+        """,
+        path="ferrotorch-core/src/lib.rs",
+    ),
+    Example(
+        "device tensors refused first",
+        """
+        pub fn unique(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+            if x.is_cuda() {
+                return Err(FerrotorchError::NotImplementedOnCuda { op: "unique" });
+            }
+            let data = x.data_vec()?;
+            Tensor::from_storage(TensorStorage::cpu(data), vec![1], false)
+        }
+        """,
+        path="ferrotorch-nn/src/lib.rs",
+    ),
+    Example(
+        "device tensors refused in a helper",
+        """
+        fn require_cpu(t: &Tensor<f32>, op: &'static str) -> FerrotorchResult<()> {
+            if t.is_cuda() {
+                return Err(FerrotorchError::NotImplementedOnCuda { op });
+            }
+            Ok(())
+        }
+
+        pub fn det(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+            require_cpu(x, "det")?;
+            let data = x.data_vec()?;
+            Tensor::from_storage(TensorStorage::cpu(data), vec![1], false)
+        }
+        """,
+        path="ferrotorch-nn/src/lib.rs",
+    ),
+    Example(
+        "host body that its callers call for host tensors",
+        """
+        pub fn scan(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+            if x.is_cuda() {
+                return launch_scan(x);
+            }
+            scanned(x)
+        }
+
+        fn scanned(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+            let data = x.data_vec()?;
+            let out = data.iter().map(|v| v + 1.0).collect();
+            Tensor::from_storage(TensorStorage::cpu(out), x.shape().to_vec(), false)
+        }
+        """,
+        path="ferrotorch-nn/src/lib.rs",
+    ),
+    Example(
+        "constant that goes where its tensor is, and one whose shape is a number",
+        """
+        pub struct Cauchy {
+            loc: Tensor<f32>,
+        }
+
+        impl Distribution for Cauchy {
+            fn mean(&self) -> FerrotorchResult<Tensor<f32>> {
+                let n: usize = self.loc.shape().iter().product();
+                let out = Tensor::from_storage(
+                    TensorStorage::on_device(vec![f32::NAN; n], self.loc.device())?,
+                    self.loc.shape().to_vec(),
+                    false,
+                )?;
+                Ok(out)
+            }
+
+            fn zeros(&self, n: usize) -> FerrotorchResult<Tensor<f32>> {
+                Tensor::from_storage(TensorStorage::cpu(vec![0.0; n]), vec![n], false)
+            }
+        }
+        """,
+        path="ferrotorch-distributions/src/lib.rs",
+    ),
+    Example(
+        "private host body that all its callers call behind the gate",
+        """
+        fn check_opt_in(inputs: &[&Tensor<f32>], op: &'static str) -> FerrotorchResult<()> {
+            if !inputs.iter().any(|t| t.is_cuda()) {
+                return Ok(());
+            }
+            if std::env::var("FERROTORCH_ENABLE_GPU_FALLBACK").is_ok() {
+                tracing::warn!(op, "on the host; unset FERROTORCH_ENABLE_GPU_FALLBACK for an error");
+                return Ok(());
+            }
+            Err(FerrotorchError::NotImplementedOnCuda { op })
+        }
+
+        pub struct Spread {
+            probs: Tensor<f32>,
+        }
+
+        impl Spread {
+            pub fn sample(&self, shape: &[usize]) -> FerrotorchResult<Tensor<f32>> {
+                check_opt_in(&[&self.probs], "sample")?;
+                self.drawn(shape)
+            }
+
+            pub fn rsample(&self, shape: &[usize]) -> FerrotorchResult<Tensor<f32>> {
+                check_opt_in(&[&self.probs], "rsample")?;
+                self.drawn(shape)
+            }
+
+            fn drawn(&self, shape: &[usize]) -> FerrotorchResult<Tensor<f32>> {
+                let probs = self.probs.data_vec()?;
+                let out = probs.iter().map(|p| p * 0.5).collect();
+                Tensor::from_storage(TensorStorage::cpu(out), shape.to_vec(), false)
+            }
+        }
+        """,
+        path="ferrotorch-distributions/src/lib.rs",
+    ),
+    Example(
+        "parts of a tensor that are loaded from files",
+        """
+        pub fn joined(folder: &Path, parts: usize) -> FerrotorchResult<Tensor<f32>> {
+            let mut values = Vec::new();
+            for part in 0..parts {
+                let tensor = load(&folder.join(part.to_string()))?;
+                values.extend(tensor.data_vec()?);
+            }
+            let tensor = Tensor::from_storage(TensorStorage::cpu(values), vec![parts], false)?;
+            Ok(tensor)
+        }
+        """,
+        path="ferrotorch-core/src/lib.rs",
+    ),
+    Example(
+        "table that a function without tensors made on the host",
+        """
+        pub struct Anchors {
+            strides: Vec<usize>,
+        }
+
+        impl Anchors {
+            pub fn grid(&self, side: usize) -> FerrotorchResult<Tensor<f32>> {
+                let cells = (0..side).map(|i| (i * self.strides[0]) as f32).collect();
+                Tensor::from_storage(TensorStorage::cpu(cells), vec![side], false)
+            }
+        }
+
+        pub struct Proposals {
+            anchors: Anchors,
+        }
+
+        impl Proposals {
+            pub fn centres(&self, side: usize) -> FerrotorchResult<Tensor<f32>> {
+                let grid: Tensor<f32> = self
+                    .anchors
+                    .grid(side)?;
+                let data = grid.data_vec()?;
+                let moved = data.iter().map(|x| x + 0.5).collect();
+                Tensor::from_storage(TensorStorage::cpu(moved), vec![side], false)
+            }
+        }
+        """,
+        path="ferrotorch-vision/src/lib.rs",
+    ),
+    Example(
+        "data that never was on a device",
+        """
+        pub fn noise(shape: &[usize]) -> FerrotorchResult<Tensor<f32>> {
+            let u = creation::rand(shape)?;
+            let data = u.data_vec()?;
+            Tensor::from_storage(TensorStorage::cpu(data), shape.to_vec(), false)
+        }
+        """,
+        path="ferrotorch-nn/src/lib.rs",
+    ),
+)
