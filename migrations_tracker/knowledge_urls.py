@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from migrations_tracker.views import imported_audits
+from migrations_tracker.views import imported_audits, precedents
 
 urlpatterns = [
     path("audits/", imported_audits.audit_index, name="imported-audit-list"),
@@ -14,4 +14,12 @@ urlpatterns = [
     path("findings/<int:pk>/", imported_audits.finding_detail, name="imported-finding-detail"),
     path("findings/<int:pk>/judge/", imported_audits.finding_judgement, name="imported-finding-judge"),
     path("findings/<int:pk>/link/", imported_audits.finding_link, name="imported-finding-link"),
+    path("precedents/", precedents.precedent_index, name="precedent-list"),
+    path("precedents/contradictions/", precedents.precedent_contradictions, name="precedent-contradictions"),
+    path("precedents/<int:pk>/", precedents.precedent_detail, name="precedent-detail"),
+    path("precedents/<int:pk>/opinion/", precedents.precedent_opinion, name="precedent-opinion"),
+    path("sites/<int:pk>/ruling/", precedents.site_ruling, name="site-ruling"),
+    path(
+        "references/<slug:slug>/<str:kind>/<str:key>/", precedents.reference_detail, name="reference-detail"
+    ),
 ]

@@ -11,6 +11,7 @@ from audit.claims import finding
 from audit.claims.kinds import WORDS_VERSION
 from audit.models import Claim, ClaimSource, Commit, CommitReading, Repository, RowState, ScanRun
 from audit.services.git_repository import commit_texts, git_dir_of
+from audit.services.references import message_references_store
 
 READ_AT_MOST = 200
 
@@ -33,6 +34,8 @@ def claims_read(*, limit: int = READ_AT_MOST) -> int:
             git_dir=git_dir_of(repository), object_ids=[commit.object_id for commit in commits]
         )
         claims_store(commits=commits, texts=texts)
+        messages = {object_id: message for object_id, (message, _) in texts.items()}
+        message_references_store(repository=repository, messages=messages)
     return sum(map(len, of_repository.values()))
 
 

@@ -16,6 +16,7 @@ from migrations_tracker.lifecycle import Cause, Requirement, Situation, Status, 
 from migrations_tracker.models import Comment, SiteMigration, Suppression, Transition
 from migrations_tracker.models.site_migration import STATUS_LABELS
 from migrations_tracker.selectors.capability_detail import said_of_symbol, site_rationales
+from migrations_tracker.selectors.site_knowledge import SiteKnowledge, site_knowledge
 from migrations_tracker.source_frames import SourceFrame, frame_of_snippet, frame_of_source
 from workers.models import PtxLoad
 from workers.selectors.verifications import Proof, proofs_of, ptx_loads_of
@@ -73,6 +74,7 @@ class SitePageData:
     lineage: Sequence[Lineage]
     proofs: Sequence[Proof]
     ptx_loads: Sequence[PtxLoad]
+    knowledge: SiteKnowledge
 
 
 def site_page(*, site: FallbackSite) -> SitePageData:
@@ -80,16 +82,18 @@ def site_page(*, site: FallbackSite) -> SitePageData:
     states = list(
         SiteState.objects.filter(site=site)
         .annotate(**said_of_symbol(repository_id=site.repository_id))
-        .select_related("branch", "first_seen_scan__commit", "last_seen_scan__commit", "closed_scan__commit")
+        .select_related(
+            "branch",
+            "first_seen_scan__commit",
+            "last_seen_scan__commit",
+            "closed_scan__commit",
+            "result__scan_run__repository",
+            "result__scan_run__commit",
+        )
     )
     main = next((s for s in states if s.branch.name == site.repository.default_branch), None)
     state = main or (states[0] if states else None)
-    result = (
-        Result.objects.filter(site=site)
-        .select_related("scan_run__repository", "scan_run__commit")
-        .order_by("-scan_run_id")
-        .first()
-    )
+    result = _newest_result(site, states)
     frame, steps = _frames(result) if result else (None, ())
     migration = getattr(site, "migration", None)
     return SitePageData(
@@ -120,6 +124,20 @@ def site_page(*, site: FallbackSite) -> SitePageData:
         ),
         proofs=_proofs(site, states) if site.rule_id != BROKEN_PTX else (),
         ptx_loads=_ptx_loads(site, state, result) if site.rule_id == BROKEN_PTX else (),
+        knowledge=site_knowledge(site=site, result=result),
+    )
+
+
+def _newest_result(site: FallbackSite, states: Sequence[SiteState]) -> Result | None:
+    """Take the newest result that a state has; a site without one may have results on no branch."""
+    seen = [state.result for state in states if state.result is not None]
+    if seen:
+        return max(seen, key=lambda result: result.scan_run_id)
+    return (
+        Result.objects.filter(site=site)
+        .select_related("scan_run__repository", "scan_run__commit")
+        .order_by("-scan_run_id")
+        .first()
     )
 
 

@@ -8,7 +8,8 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from audit.models import FallbackSite
+from audit.models import FallbackSite, ReferenceSource
+from audit.services.references import references_store
 from migrations_tracker.errors import PlanError
 from migrations_tracker.models import Comment
 
@@ -29,4 +30,12 @@ def comment_create(*, site: FallbackSite, author: User, text: str) -> Comment:
         said = Comment.objects.filter(site=site, author=author).order_by("-id").first()
         if said is not None and said.text == text and timezone.now() - said.created_at < SAME_WORDS_WITHIN:
             return said
-        return Comment.objects.create(site=site, author=author, text=text)
+        comment = Comment.objects.create(site=site, author=author, text=text)
+        references_store(
+            repository=site.repository,
+            text=text,
+            sites=[site.pk],
+            source=ReferenceSource.COMMENT,
+            source_path=f"{site.get_absolute_url()}#comment-{comment.pk}",
+        )
+        return comment

@@ -11,9 +11,12 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from audit.models import CapabilityGap, FallbackSite, ScanRun
+from audit.errors import AuditError
+from audit.models import CapabilityGap, FallbackSite, PrecedentKind, ReferenceSource, ScanRun
 from audit.selectors.sites import site_is_open
 from audit.services.copying import ids_among, rows_copy
+from audit.services.precedents import precedent_record, precedents_end
+from audit.services.references import references_store
 from migrations_tracker.errors import ChangedMeanwhileError, PlanError
 from migrations_tracker.lifecycle import Cause, Situation, Status, check
 from migrations_tracker.models import SiteMigration, Transition
@@ -29,14 +32,18 @@ def site_migration_transition(
     actor: User,
     reason: str = "",
     seen_version: int | None = None,
+    clause_id: str = "",
 ) -> SiteMigration:
-    """Move a site's migration by a person's hand.
+    """Move a site's migration by a person's hand; a ruling with a reason is remembered as a precedent.
 
     `seen_version` is the version the person looked at; where it is no longer the newest, nothing changes.
     """
     with transaction.atomic():
         migration = _locked(SiteMigration.objects.filter(site=site), "site", seen_version)
-        return _move_by_person(migration, site, site_is_open(site=site), to, actor, reason)
+        source = Status(migration.status)
+        migration = _move_by_person(migration, site, site_is_open(site=site), to, actor, reason)
+        _remember(site, source, to, actor, reason.replace("\0", "").strip(), clause_id)
+        return migration
 
 
 def gap_migration_transition(
@@ -107,6 +114,31 @@ def _move_by_person(
         reason=reason,
     )
     return migration
+
+
+_RULINGS = {Status.SUPPRESSED: PrecedentKind.SUPPRESSED, Status.ACCEPTED: PrecedentKind.ACCEPTED}
+
+
+def _remember(
+    site: FallbackSite, source: Status, to: Status, actor: User, reason: str, clause_id: str
+) -> None:
+    """Keep a ruling for the like of the site, and end the one that is taken back."""
+    if source is Status.SUPPRESSED:
+        precedents_end(site=site, kinds=[PrecedentKind.SUPPRESSED], because=reason or "It was taken back.")
+    if not reason:
+        return
+    references_store(
+        repository=site.repository,
+        text=reason,
+        sites=[site.pk],
+        source=ReferenceSource.REASON,
+        source_path=site.get_absolute_url(),
+    )
+    if to in _RULINGS:
+        try:
+            precedent_record(site=site, kind=_RULINGS[to], reason=reason, clause_id=clause_id, actor=actor)
+        except AuditError as error:
+            raise PlanError(str(error)) from error
 
 
 def site_migrations_open(

@@ -1,0 +1,37 @@
+"""Following a precedent: what a ruling on one site does to the migration of another."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from audit.models import FallbackSite, Precedent, PrecedentKind, Stance
+from audit.services.precedents import precedent_opinion_add, precedent_record
+from migrations_tracker.errors import PlanError
+from migrations_tracker.lifecycle import Status
+from migrations_tracker.services.site_migrations import site_migration_transition
+
+_MOVES = {PrecedentKind.SUPPRESSED: Status.SUPPRESSED, PrecedentKind.ACCEPTED: Status.ACCEPTED}
+
+
+def precedent_follow(*, precedent: Precedent, site: FallbackSite, actor: User, reason: str = "") -> None:
+    """Rule on a site as a precedent ruled, and keep that it was followed: both or neither."""
+    if precedent.ended_at is not None:
+        raise PlanError(f"Precedent {precedent.pk} is not in force any more: {precedent.ended_because}")
+    said = f"As precedent {precedent.pk}: {reason.strip() or precedent.reason}"
+    kind = PrecedentKind(precedent.kind)
+    with transaction.atomic():
+        precedent_opinion_add(precedent=precedent, site=site, stance=Stance.AGREE, actor=actor, reason=reason)
+        if kind in _MOVES:
+            site_migration_transition(
+                site=site, to=_MOVES[kind], actor=actor, reason=said, clause_id=precedent.clause_id
+            )
+        else:
+            precedent_record(
+                site=site,
+                kind=kind,
+                decision=precedent.decision,
+                reason=said,
+                clause_id=precedent.clause_id,
+                actor=actor,
+            )

@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from audit.errors import AuditError
+from audit.models import (
+    FallbackSite,
+    Precedent,
+    PrecedentKind,
+    PrecedentOpinion,
+    Result,
+    Stance,
+    TextReference,
+)
+from audit.selectors.precedents import contradictions
+from audit.services.precedents import precedent_opinion_add, precedent_record
+from migrations_tracker.errors import PlanError
+from migrations_tracker.lifecycle import Status
+from migrations_tracker.models import Suppression
+from migrations_tracker.selectors.site_knowledge import SiteKnowledge, site_knowledge
+from migrations_tracker.services.comments import comment_create
+from migrations_tracker.services.precedents import precedent_follow
+from migrations_tracker.services.site_migrations import site_migration_transition
+from tests.factories import ingest, make_report, make_repository, make_result, make_user
+
+pytestmark = pytest.mark.django_db
+
+OTHER = 'fn shape() {\n    println!("{:?}", self.shape());\n}\n'
+
+
+@pytest.fixture
+def ada() -> User:
+    return make_user()
+
+
+@pytest.fixture
+def sites() -> list[FallbackSite]:
+    """Two sites of one rule and form, one with the same code of another rule, one like none of them."""
+    ingest(
+        make_repository(),
+        make_report(
+            [
+                make_result("minitorch_gpu::ops::relu"),
+                make_result("minitorch_gpu::ops::gelu", line=40),
+                make_result("minitorch_gpu::ops::silu", line=80, rule_id="FT008", form="download"),
+                make_result("minitorch_gpu::ops::shape", line=99, rule_id="FT008", form="x", snippet=OTHER),
+            ]
+        ),
+    )
+    return list(FallbackSite.objects.order_by("path", "symbol").order_by("pk"))
+
+
+def of(sites: list[FallbackSite], name: str) -> FallbackSite:
+    return next(site for site in sites if site.symbol.endswith(f"::{name}"))
+
+
+def known(site: FallbackSite) -> SiteKnowledge:
+    return site_knowledge(site=site, result=Result.objects.filter(site=site).latest("pk"))
+
+
+def suppress(site: FallbackSite, actor: User, reason: str = "Setup code, see #12.") -> Precedent:
+    site_migration_transition(site=site, to=Status.SUPPRESSED, actor=actor, reason=reason, clause_id="A3")
+    return Precedent.objects.get(site=site, ended_at=None)
+
+
+def test_a_ruling_is_kept_with_its_code_and_found_again_by_form_and_by_code(
+    sites: list[FallbackSite], ada: User
+) -> None:
+    precedent = suppress(of(sites, "relu"), ada)
+    assert (precedent.kind, precedent.clause_id, precedent.decided_by) == ("suppressed", "A3", ada)
+    assert "gpu_to_cpu" in precedent.code
+    same_form = known(of(sites, "gelu")).precedents
+    assert [(one.id, one.is_same_form, one.percent) for one in same_form] == [(precedent.pk, True, 100)]
+    same_code = known(of(sites, "silu")).precedents
+    assert [(one.id, one.is_same_form, one.percent) for one in same_code] == [(precedent.pk, False, 100)]
+    assert known(of(sites, "shape")).precedents == []
+    assert [one.id for one in known(of(sites, "relu")).rulings] == [precedent.pk]
+
+
+def test_following_a_precedent_rules_the_same_and_is_counted(sites: list[FallbackSite], ada: User) -> None:
+    precedent = suppress(of(sites, "relu"), ada)
+    gelu = of(sites, "gelu")
+    precedent_follow(precedent=precedent, site=gelu, actor=ada)
+    assert f"As precedent {precedent.pk}" in Suppression.objects.get(site=gelu).justification
+    assert PrecedentOpinion.objects.get().stance == Stance.AGREE
+    assert known(gelu).rulings[0].clause_id == "A3"
+    assert known(of(sites, "silu")).precedents[-1].followed == 1
+
+
+def test_differing_says_why_and_changes_nothing(sites: list[FallbackSite], ada: User) -> None:
+    precedent = suppress(of(sites, "relu"), ada)
+    gelu = of(sites, "gelu")
+    with pytest.raises(AuditError, match="what is different"):
+        precedent_opinion_add(precedent=precedent, site=gelu, stance=Stance.DIFFER, actor=ada)
+    for _ in range(2):
+        precedent_opinion_add(
+            precedent=precedent, site=gelu, stance=Stance.DIFFER, actor=ada, reason="In the hot path."
+        )
+    assert PrecedentOpinion.objects.count() == 1
+    assert known(gelu).precedents[0].stance == Stance.DIFFER
+    assert not Suppression.objects.filter(site=gelu).exists()
+
+
+def test_a_ruling_that_is_taken_back_is_offered_no_more(sites: list[FallbackSite], ada: User) -> None:
+    precedent = suppress(of(sites, "relu"), ada)
+    site_migration_transition(site=of(sites, "relu"), to=Status.OPEN, actor=ada, reason="It is hot.")
+    precedent.refresh_from_db()
+    assert precedent.ended_because == "It is hot."
+    assert known(of(sites, "gelu")).precedents == []
+    with pytest.raises(PlanError, match="not in force"):
+        precedent_follow(precedent=precedent, site=of(sites, "gelu"), actor=ada)
+    assert not PrecedentOpinion.objects.exists()
+
+
+def test_what_can_not_be_followed_leaves_no_opinion(sites: list[FallbackSite], ada: User) -> None:
+    precedent = suppress(of(sites, "relu"), ada)
+    suppress(of(sites, "gelu"), ada, reason="Of its own.")
+    with pytest.raises(Exception, match=r".+"):
+        precedent_follow(precedent=precedent, site=of(sites, "gelu"), actor=ada)
+    assert not PrecedentOpinion.objects.exists()
+
+
+def test_rulings_in_force_that_contradict_are_listed(sites: list[FallbackSite], ada: User) -> None:
+    relu, gelu = of(sites, "relu"), of(sites, "gelu")
+    suppress(relu, ada)
+    assert contradictions(precedents=Precedent.objects.all()) == []
+    category = precedent_record(
+        site=gelu, kind=PrecedentKind.CATEGORY, decision="A", reason="Root cause.", actor=ada
+    )
+    (pair,) = contradictions(precedents=Precedent.objects.all())
+    assert {pair.one.pk, pair.other.pk} == {category.pk, Precedent.objects.get(site=relu).pk}
+    assert pair.percent == 100
+    precedent_record(site=gelu, kind=PrecedentKind.NOT_A_SITE, reason="Test mock.", actor=ada)
+    assert len(contradictions(precedents=Precedent.objects.all())) == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"kind": PrecedentKind.CATEGORY, "decision": "D"}, "can't be ruled"),
+        ({"kind": PrecedentKind.SEVERITY, "decision": ""}, "can't be ruled"),
+        ({"kind": PrecedentKind.NOT_A_SITE, "reason": " "}, "Say why"),
+        ({"kind": PrecedentKind.NOT_A_SITE, "clause_id": "X99"}, "no clause X99"),
+    ],
+)
+def test_a_ruling_that_means_nothing_is_refused(
+    sites: list[FallbackSite], ada: User, fields: dict[str, str], message: str
+) -> None:
+    with pytest.raises(AuditError, match=message):
+        precedent_record(**{"site": sites[0], "reason": "why", "actor": ada, **fields})  # type: ignore[arg-type]
+
+
+def test_what_a_comment_and_a_reason_name_leads_both_ways(
+    sites: list[FallbackSite], ada: User, client: Client
+) -> None:
+    site = of(sites, "relu")
+    comment_create(site=site, author=ada, text="Fixed by PR #7.")
+    suppress(site, ada)
+    assert {(r.kind, r.target) for r in TextReference.objects.all()} == {("pull", "7"), ("issue", "12")}
+    client.force_login(ada)
+    address = reverse("reference-detail", args=[site.repository.slug, "pull", "7"])
+    assert address in client.get(site.get_absolute_url()).content.decode()
+    assert site.get_absolute_url() in client.get(address).content.decode()
+
+
+def test_the_pages_offer_precedents_to_those_who_may(sites: list[FallbackSite], ada: User) -> None:
+    precedent = suppress(of(sites, "relu"), ada)
+    gelu = of(sites, "gelu")
+    client, root = Client(), Client()
+    client.force_login(ada)
+    root.force_login(make_user("root", is_superuser=True))
+    opinion = reverse("precedent-opinion", args=[precedent.pk])
+    assert client.post(opinion, {"site": gelu.pk, "stance": "agree"}).status_code == 403
+    assert "Rule the same here" not in client.get(gelu.get_absolute_url()).content.decode()
+    assert "Rule the same here" in root.get(gelu.get_absolute_url()).content.decode()
+    assert root.post(opinion, {"site": "x", "stance": "agree"}).status_code == 404
+    assert root.post(opinion, {"site": gelu.pk, "stance": "agree"}).status_code == 302
+    ruling = reverse("site-ruling", args=[gelu.pk])
+    assert client.post(ruling, {"ruling": "category:A", "reason": "x"}).status_code == 403
+    root.post(ruling, {"ruling": "suppressed", "reason": "x"})
+    root.post(ruling, {"ruling": "severity:note", "reason": "rare"})
+    assert set(Precedent.objects.filter(site=gelu).values_list("kind", "decision")) == {
+        ("suppressed", ""),
+        ("severity", "note"),
+    }
+    for address in (
+        reverse("precedent-list") + "?kind=suppressed&rule=FT001&q=relu&ended=1&page=null",
+        reverse("precedent-contradictions"),
+        precedent.get_absolute_url(),
+    ):
+        assert client.get(address).status_code == 200, address
