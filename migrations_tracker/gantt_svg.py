@@ -27,7 +27,8 @@ def _parts(chart: Gantt) -> Iterator[str]:
         kind = "lane-name runner" if lane.is_runner else "lane-name"
         name = lane.name if len(lane.name) <= _NAME_SHOWN else f"{lane.name[: _NAME_SHOWN - 1]}…"
         yield f'<text class="{kind}" x="4" y="{lane.text_y}">{escape(name)}</text>'
-        yield f'<line class="lane" x1="0" x2="{chart.width}" y1="{lane.y}" y2="{lane.y}"/>'
+        person = "" if lane.person_id is None else f' data-person="{lane.person_id}"'
+        yield f'<line class="lane" x1="0" x2="{chart.width}" y1="{lane.y}" y2="{lane.y}"{person}/>'
     for arrow in chart.arrows:
         yield f'<polyline class="arrow" points="{arrow.points}"/>'
     for bar in chart.bars:
@@ -36,7 +37,7 @@ def _parts(chart: Gantt) -> Iterator[str]:
 
 def _bar(bar: Bar, chart: Gantt) -> str:
     unit, title = bar.placed.unit_id, escape(bar.title)
-    kinds = " run" * bar.is_run + " critical" * bar.placed.is_critical
+    kinds = " run" * bar.is_run + " critical" * bar.placed.is_critical + " pinned" * bar.is_pinned
     slack = label = ""
     if bar.slack_width:
         slack = (
@@ -45,9 +46,17 @@ def _bar(bar: Bar, chart: Gantt) -> str:
         )
     if bar.label:
         label = f'<text class="bar-name" x="{bar.text_x}" y="{bar.text_y}">{escape(bar.label)}</text>'
+    place = bar.placed
+    facts = {
+        "unit": unit,
+        "person": place.person_id or "",
+        "pinned-person": place.unit.pin_person_id or "",
+        "start": place.starts_at.isoformat(),
+    }
+    data = " ".join(f'data-{name}="{value}"' for name, value in facts.items())
     return (
-        f'<a href="?zoom={chart.zoom.value}&amp;unit={unit}#pin-heading" class="bar-link" data-unit="{unit}" '
-        f'data-start="{bar.placed.starts_at.isoformat()}" aria-label="{title}"><title>{title}</title>{slack}'
+        f'<a href="?zoom={chart.zoom.value}&amp;unit={unit}#pin-heading" class="bar-link" {data} '
+        f'aria-label="{title}"><title>{title}</title>{slack}'
         f'<rect class="bar{kinds}" x="{bar.x}" y="{bar.y}" width="{bar.width}" height="{bar.height}" '
         f'rx="3"/>{label}</a>'
     )

@@ -48,6 +48,31 @@ class RenameForm(forms.Form):
     version = forms.IntegerField(widget=forms.HiddenInput)
 
 
+class HoursForm(forms.Form):
+    """A unit's hours by a person's own estimate; all empty lets the rates say them again."""
+
+    low = forms.FloatField(min_value=0.1, required=False)
+    likely = forms.FloatField(min_value=0.1, required=False)
+    high = forms.FloatField(min_value=0.1, required=False)
+    reason = forms.CharField(max_length=2000, required=False)
+    version = forms.IntegerField(widget=forms.HiddenInput)
+
+    def clean(self) -> dict[str, Any]:
+        """Return the three hours, all or none of them."""
+        data = super().clean() or {}
+        hours = tuple(data.get(name) for name in ("low", "likely", "high"))
+        if not self.errors and None in hours and hours != (None, None, None):
+            raise forms.ValidationError("give all three hours, or none of them")
+        return {**data, "hours": None if None in hours else hours}
+
+
+class SpentForm(forms.Form):
+    """How many hours a unit has taken so far."""
+
+    hours = forms.FloatField(min_value=0.1, max_value=10_000)
+    version = forms.IntegerField(widget=forms.HiddenInput)
+
+
 class PinForm(PlanForm):
     """When a unit starts and who does it; both empty take the pin away. Times are UTC."""
 
@@ -60,6 +85,7 @@ class DeadlineForm(forms.Form):
     """By when a unit has to be finished; empty takes the deadline away."""
 
     deadline = forms.DateTimeField(required=False, widget=_MOMENT, label="Due by (UTC)")
+    version = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
 
 class SplitForm(forms.Form):
@@ -67,6 +93,7 @@ class SplitForm(forms.Form):
 
     title = forms.CharField(max_length=300)
     member = forms.TypedMultipleChoiceField(coerce=int, required=False)
+    version = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
     def __init__(self, *args: Any, members: list[int], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -79,6 +106,7 @@ class MoveForm(PlanForm):
     """The members that go into another unit."""
 
     member = forms.TypedMultipleChoiceField(coerce=int, required=False)
+    version = forms.IntegerField(required=False, widget=forms.HiddenInput)
     into = forms.ModelChoiceField(queryset=WorkUnit.objects.none())
 
     def __init__(self, *args: Any, members: list[int], **kwargs: Any) -> None:
@@ -92,6 +120,7 @@ class MergeForm(PlanForm):
     """The unit that takes this one in."""
 
     into = forms.ModelChoiceField(queryset=WorkUnit.objects.none())
+    version = forms.IntegerField(required=False, widget=forms.HiddenInput)
     reason = forms.CharField(max_length=2000, required=False)
 
 
@@ -181,6 +210,18 @@ class AbsenceForm(PlanForm):
     starts_at = forms.DateTimeField(widget=_MOMENT, label="From (UTC)")
     ends_at = forms.DateTimeField(widget=_MOMENT, label="To (UTC)")
     reason = forms.CharField(max_length=200, required=False)
+
+
+class PlanSettingsForm(forms.Form):
+    """What counts in the weights of units, and the order of the phases, from the next schedule on."""
+
+    always_taken = forms.IntegerField(min_value=0, max_value=1000, label="A path that is always taken")
+    reach = forms.IntegerField(min_value=0, max_value=1000, label="Each doubling of its callers")
+    blocks = forms.IntegerField(min_value=0, max_value=1000, label="A unit that waits for it")
+    base = forms.IntegerField(min_value=0, max_value=1000, label="Every unit")
+    phase_order = forms.ChoiceField(
+        choices=[(order.value, label) for order, label in PHASE_ORDER_LABELS.items()], label="Phases"
+    )
 
 
 class WhatIfForm(PlanForm):

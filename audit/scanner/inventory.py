@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from audit.scanner.ptx.kernels import text_digest
+
 if TYPE_CHECKING:
     from audit.scanner.judge import Judgement
 
@@ -24,7 +26,9 @@ class Inventory:
     `dependencies` maps each package to the real names of what it needs outside of tests; `error_variants`
     holds the variants of the error enums of product code (`GpuError::OutOfMemory`), `gate_helpers` the
     functions that check the opt-in, `gpu_crates` the packages that the profile says are GPU code.
-    `callers` counts, by symbol, the other product functions that call a function.
+    `callers` counts, by symbol, the other product functions that call a function. `kernels` holds, by the
+    symbol of a function or constant, the digests of the PTX texts that it stands for, and `rejected_kernels`
+    those digests that the assembler rejects.
     """
 
     dependencies: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -32,6 +36,8 @@ class Inventory:
     gate_helpers: frozenset[str] = frozenset()
     gpu_crates: frozenset[str] = frozenset()
     callers: Mapping[str, int] = field(default_factory=dict)
+    kernels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    rejected_kernels: frozenset[str] = frozenset()
 
 
 def inventory_of(judgement: Judgement) -> Inventory:
@@ -45,7 +51,23 @@ def inventory_of(judgement: Judgement) -> Inventory:
             package.name for package in packages if judgement.profile.is_gpu_crate(package.name)
         ),
         callers=_callers(judgement),
+        kernels=_kernels(judgement),
+        rejected_kernels=frozenset(text_digest(one.text.text) for one in judgement.kernels.rejections),
     )
+
+
+def _kernels(judgement: Judgement) -> Mapping[str, tuple[str, ...]]:
+    kernels = judgement.kernels
+    found = {
+        symbol: (text_digest(text.text),)
+        for symbol, text in zip(kernels.symbols, kernels.texts, strict=True)
+        if text.name
+    }
+    for function in judgement.product_functions:
+        texts = kernels.texts_in(function) if function.has_body else ()
+        if texts:
+            found[function.symbol] = tuple(sorted({text_digest(text.text) for text in texts}))
+    return found
 
 
 def _callers(judgement: Judgement) -> Mapping[str, int]:

@@ -22,6 +22,10 @@ def inventory_store(
             "gate_helpers": sorted(inventory.gate_helpers),
             "gpu_crates": sorted(inventory.gpu_crates),
             "callers": {name: inventory.callers[name] for name in sorted(named & set(inventory.callers))},
+            "kernels": {
+                name: list(inventory.kernels[name]) for name in sorted(named & set(inventory.kernels))
+            },
+            "rejected_kernels": sorted(inventory.rejected_kernels),
         },
     )
     return row
@@ -37,4 +41,6 @@ def inventory_of_row(row: WorkspaceInventory | None) -> Inventory:
         gate_helpers=frozenset(row.gate_helpers),
         gpu_crates=frozenset(row.gpu_crates),
         callers=row.callers,
+        kernels={name: tuple(digests) for name, digests in row.kernels.items()},
+        rejected_kernels=frozenset(row.rejected_kernels),
     )

@@ -79,8 +79,10 @@ class WorkUnit(models.Model):
     """What one person does in one go. `key` names it for good; `is_edited` says that a person touched it,
     so that no proposal changes it any more.
 
-    Hours and weight are as the newest proposal reckoned them. `pre_flight` is the plan of the policy's
-    first step as somebody filled it in; it has to be confirmed before the unit starts.
+    Hours and weight are as the newest proposal reckoned them, unless a person gave the hours
+    (`is_estimated_by_hand`). `base_hours` are the likely ones by the base rates alone: what a finished unit
+    took is compared with them. `actual_hours` are those spent so far. `pre_flight` is the plan of the
+    policy's first step as somebody filled it in; it has to be confirmed before the unit starts.
     """
 
     plan = models.ForeignKey(Plan, on_delete=models.CASCADE, related_name="units")
@@ -114,6 +116,8 @@ class WorkUnit(models.Model):
     hours_low = models.FloatField(default=0)
     hours_likely = models.FloatField(default=0)
     hours_high = models.FloatField(default=0)
+    is_estimated_by_hand = models.BooleanField(default=False)
+    base_hours = models.FloatField(default=0)
     estimate_parts = models.JSONField(default=list, blank=True)
     weight = models.PositiveIntegerField(default=1)
     weight_parts = models.JSONField(default=list, blank=True)

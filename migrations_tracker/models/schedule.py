@@ -65,7 +65,8 @@ class Schedule(LeasedRow):
 
     `problem` holds all that it was solved from, so that it can be proved, compared and solved again. A
     schedule without `makespan` has none: `conflicts` names the constraints that clash. `what_if` says what
-    was changed against the plan, empty for a schedule of the plan as it is.
+    was changed against the plan, empty for a schedule of the plan as it is. `weight_rates` is what each
+    reason counted in the units' weights.
     """
 
     plan = models.ForeignKey(Plan, on_delete=models.CASCADE, related_name="schedules")
@@ -74,6 +75,7 @@ class Schedule(LeasedRow):
     )
     what_if = models.JSONField(default=dict, blank=True)
     what_if_text = models.TextField(blank=True)
+    weight_rates = models.JSONField(default=dict)
     problem = models.JSONField()
     hours = models.JSONField(default=dict)
     answer = models.JSONField(null=True, blank=True)

@@ -24,19 +24,20 @@ class EstimatePart:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Hours with the summands they are made of."""
+    """Hours with the summands they are made of. `base_likely` are those that nothing learned has changed."""
 
     hours: Hours
     parts: tuple[EstimatePart, ...]
+    base_likely: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class FinishedUnit:
-    """A finished unit: what had been estimated with the base rates, and what it took."""
+    """A finished unit: its likely hours by the base rates, and what it took."""
 
     key: str
     rules: tuple[str, ...]
-    estimated: Hours
+    base_hours: float
     actual_hours: float
 
 
@@ -67,6 +68,7 @@ def estimate(
     rates = catalogue or default_catalogue()
     learned = corrections or {}
     parts: list[EstimatePart] = []
+    learned_more = 0.0
     if unit.need is not None:
         parts.append(EstimatePart(f"making `{unit.need.name}`", rates.needs[unit.need.kind].unit))
     members = [items[item_id] for item_id in unit.item_ids if item_id in items]
@@ -79,7 +81,9 @@ def estimate(
         parts.append(EstimatePart("starting and reviewing the unit", rates.rules[costliest].unit))
     for rule, group in sorted(by_rule.items()):
         count = _effective(len(group), unit.is_mechanical)
-        hours = _corrected(rates.rules[rule].item.times(count), learned.get(rule))
+        base = rates.rules[rule].item.times(count)
+        hours = _corrected(base, learned.get(rule))
+        learned_more += hours.likely - base.likely
         parts.append(EstimatePart(f"{len(group)} × {rule}", hours))
     kernels = _kernels(unit, members)
     if kernels:
@@ -90,7 +94,9 @@ def estimate(
         total += part.hours
     floor = rates.minimum_hours
     return Estimate(
-        Hours(max(total.low, floor), max(total.likely, floor), max(total.high, floor)), tuple(parts)
+        Hours(max(total.low, floor), max(total.likely, floor), max(total.high, floor)),
+        tuple(parts),
+        max(total.likely - learned_more, floor),
     )
 
 
@@ -131,9 +137,9 @@ def learn(finished: Iterable[FinishedUnit]) -> dict[str, Correction]:
     """
     points: dict[str, list[tuple[str, float]]] = {}
     for unit in finished:
-        if unit.estimated.likely > 0 and unit.actual_hours > 0:
+        if unit.base_hours > 0 and unit.actual_hours > 0:
             for rule in unit.rules:
-                points.setdefault(rule, []).append((unit.key, unit.actual_hours / unit.estimated.likely))
+                points.setdefault(rule, []).append((unit.key, unit.actual_hours / unit.base_hours))
     return {rule: _correction(rule, sorted(found)) for rule, found in sorted(points.items())}
 
 

@@ -23,12 +23,14 @@ class ExactModelError(Exception):
 class ExactAnswer:
     """What the solver found and proved.
 
-    `timetable` is None where it found nothing. `makespan_bound` holds for every timetable of the instance.
+    `timetable` is None where it found nothing. `makespan_bound` holds for every timetable of the instance;
+    `is_best_weighted` says that none as short as this one has a smaller weighted completion.
     """
 
     timetable: Timetable | None
     makespan_bound: int
     is_cut_off: bool
+    is_best_weighted: bool = False
 
 
 def is_available() -> bool:
@@ -61,7 +63,7 @@ def solve_exactly(
     model = _Model(cp_model, scheduler, makespan)
     solver = _solver(cp_model, seed)
     model.model.add(model.last >= known_bound)
-    bound, best, cut = known_bound, hint, False
+    bound, best, cut, is_best_weighted = known_bound, hint, False, False
     is_shortest = hint is not None and max(hint.finish) <= known_bound
     share = deterministic_time if is_shortest else deterministic_time / 2
     if is_shortest:
@@ -86,7 +88,9 @@ def solve_exactly(
         if level is model.last:
             bound = round(solver.best_objective_bound)
             model.model.add(model.last <= max(best.finish))
-    return ExactAnswer(best, bound, cut)
+        else:
+            is_best_weighted = status == cp_model.OPTIMAL
+    return ExactAnswer(best, bound, cut, is_best_weighted)
 
 
 def is_infeasible(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from audit.parity import rationale
@@ -33,7 +33,6 @@ class SiteFact:
     symbol: str
     form: str = ""
     level: Level = Level.ERROR
-    is_always_taken: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +53,15 @@ class CaseFact:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All that a scan knows for the plan."""
+    """All that a scan knows for the plan, and what drivers said since.
+
+    `kernel_loads` says of the PTX texts that a driver was given, by digest, whether one ever loaded it.
+    """
 
     sites: Sequence[SiteFact]
     cases: Sequence[CaseFact] = ()
     inventory: Inventory = field(default_factory=Inventory)
+    kernel_loads: Mapping[str, bool] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=8192)
@@ -134,10 +137,32 @@ def items_of(facts: Facts, catalogue: Catalogue, names: PolicyNames) -> tuple[Op
     by_symbol = _by_symbol(facts.cases)
     callers = facts.inventory.callers
     items = [
-        *(_site_item(site, by_symbol.get(site.symbol, ()), callers, catalogue) for site in facts.sites),
+        *(
+            with_kernel_facts(_site_item(site, by_symbol.get(site.symbol, ()), callers, catalogue), facts)
+            for site in facts.sites
+        ),
         *_gap_items(facts.cases, callers),
     ]
     return with_needs(items, workspace_facts(items, facts.inventory, names), catalogue, names)
+
+
+def with_kernel_facts(item: OpenItem, facts: Facts) -> OpenItem:
+    """Return a site with what is known of the PTX that its code stands for.
+
+    Only a driver can say that a path is always taken: it refused every text, and none ever loaded. What the
+    assembler alone rejects is told apart, and counts only while no driver loaded it.
+    """
+    digests = facts.inventory.kernels.get(item.symbol, ())
+    if item.kind is ItemKind.TEST or not digests:
+        return item
+    loads = [facts.kernel_loads.get(digest) for digest in digests]
+    if all(load is False for load in loads):
+        return replace(item, is_always_taken=True)
+    is_rejected = all(
+        load is False or (load is None and digest in facts.inventory.rejected_kernels)
+        for digest, load in zip(digests, loads, strict=True)
+    )
+    return replace(item, is_rejected=is_rejected)
 
 
 def workspace_facts(items: Iterable[OpenItem], inventory: Inventory, names: PolicyNames) -> WorkspaceFacts:
@@ -181,7 +206,6 @@ def _site_item(
         direction=Direction(directions.pop()) if len(directions) == 1 else Direction.UNKNOWN,
         dtypes=tuple(sorted({case.dtype for case in cases})) if operator else (),
         callers=callers.get(site.symbol, 0),
-        is_always_taken=site.is_always_taken,
         tests=tuple(operators) if is_test else (),
     )
 

@@ -75,7 +75,8 @@ def parallel_order(scheduler: Scheduler, order: Sequence[int]) -> list[int]:
     """Return the order in which units start when no one stays idle who could begin something.
 
     Each step takes, among the units whose predecessors are placed, the one that can start first. A unit's
-    earliest start never comes forward while lanes fill up, so an outdated key in the heap is only put back.
+    earliest start never comes forward while lanes fill up, so an outdated key in the heap is only put back:
+    as far as anybody able to do it is free at all, which costs little to know, and then where it has room.
     """
     placing = scheduler.begin()
     rank = {unit: position for position, unit in enumerate(order)}
@@ -84,7 +85,11 @@ def parallel_order(scheduler: Scheduler, order: Sequence[int]) -> list[int]:
         heap = [(placing.earliest_start(unit), rank[unit], unit) for unit in placing.open_group(group)]
         heapify(heap)
         while heap:
-            _, _, unit = heappop(heap)
+            key, _, unit = heappop(heap)
+            free = placing.first_free(unit)
+            if free > key and heap and (free, rank[unit]) > heap[0][:2]:
+                heappush(heap, (free, rank[unit], unit))
+                continue
             earliest = placing.earliest_start(unit)
             if heap and (earliest, rank[unit]) > heap[0][:2]:
                 heappush(heap, (earliest, rank[unit], unit))

@@ -47,8 +47,9 @@ class OpenItem:
     """One open site, capability gap, or missing or disabled test.
 
     `outcome` is what a person or the parity catalogue wants; None leaves it to the rule. `operator` is
-    PyTorch's name, where matched. `tests` names, for a test, the operators or symbols that it proves. `needs`
-    are what the linker found missing.
+    PyTorch's name, where matched. `is_always_taken` is a driver's word: it refuses the PTX that the code
+    launches; `is_rejected` is the assembler's, where no driver was asked. `tests` names, for a test, the
+    operators or symbols that it proves. `needs` are what the linker found missing.
     """
 
     id: str
@@ -66,6 +67,7 @@ class OpenItem:
     dtypes: tuple[str, ...] = ()
     callers: int = 0
     is_always_taken: bool = False
+    is_rejected: bool = False
     is_high_stakes: bool = False
     tests: tuple[str, ...] = ()
     needs: tuple[Need, ...] = field(default=())

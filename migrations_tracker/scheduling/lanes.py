@@ -9,7 +9,10 @@ from migrations_tracker.scheduling.worktime import WorkTime
 
 
 class Lane:
-    """One strand of work. Busy stretches are kept sorted and never overlap."""
+    """One strand of work. Busy stretches are kept sorted and never overlap or touch.
+
+    What follows without a gap makes one stretch, so that a search for room steps over gaps only.
+    """
 
     __slots__ = ("ends", "starts")
 
@@ -35,9 +38,20 @@ class Lane:
 
     def occupy(self, start: int, length: int) -> None:
         """Mark a free stretch as busy."""
-        index = bisect_left(self.starts, start)
-        self.starts.insert(index, start)
-        self.ends.insert(index, start + length)
+        starts, ends, end = self.starts, self.ends, start + length
+        index = bisect_left(starts, start)
+        follows = index > 0 and ends[index - 1] == start
+        if index < len(starts) and starts[index] == end:
+            if follows:
+                ends[index - 1] = ends.pop(index)
+                starts.pop(index)
+            else:
+                starts[index] = start
+        elif follows:
+            ends[index - 1] = end
+        else:
+            starts.insert(index, start)
+            ends.insert(index, end)
 
 
 class Lanes:
@@ -70,6 +84,11 @@ class Lanes:
         if best < 0 or best + effort > time.total:
             return None
         return best_lane, time.tick_at(best), time.tick_at(best + effort - 1) + 1
+
+    def first_free(self, person: int, ready: int) -> int | None:
+        """Return the first tick, at `ready` or later, at which a person could do anything at all."""
+        work = self.earliest_work(person, ready, 1)
+        return None if work is None else work[1]
 
     def occupy_work(self, person: int, lane: int, start: int, effort: int) -> None:
         """Mark a person's lane as busy from a tick on."""

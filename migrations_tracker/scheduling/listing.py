@@ -106,7 +106,7 @@ class Scheduler:
 class Placing:
     """A timetable that is being filled, with the lanes it occupies."""
 
-    __slots__ = ("_barrier", "_group", "instance", "lanes", "scheduler", "timetable", "waiting")
+    __slots__ = ("_barrier", "_free", "_group", "instance", "lanes", "scheduler", "timetable", "waiting")
 
     def __init__(self, scheduler: Scheduler, lanes: Lanes, timetable: Timetable, waiting: list[int]) -> None:
         self.scheduler = scheduler
@@ -116,6 +116,7 @@ class Placing:
         self.waiting = waiting
         self._barrier = 0
         self._group: frozenset[int] = frozenset()
+        self._free: dict[tuple[tuple[int, ...], int], int] = {}
 
     def copy(self) -> Placing:
         """Return an independent copy."""
@@ -156,6 +157,18 @@ class Placing:
         found = (self.lanes.earliest_work(person, ready, effort) for person in self.instance.eligible[unit])
         return min((work[1] for work in found if work is not None), default=self.instance.horizon)
 
+    def first_free(self, unit: int) -> int:
+        """Return the tick before which nobody could start a unit, however short it were, or the horizon."""
+        ready, eligible = self.ready(unit), self.instance.eligible[unit]
+        if self.instance.effort[unit] == 0:
+            return ready
+        found = self._free.get((eligible, ready))
+        if found is None:
+            free = (self.lanes.first_free(person, ready) for person in eligible)
+            found = min((tick for tick in free if tick is not None), default=self.instance.horizon)
+            self._free[eligible, ready] = found
+        return found
+
     def place(self, unit: int, chosen: int = -1) -> bool:
         """Place a unit with the chosen person, or whoever finishes it first; False when time runs out."""
         ready, effort = self.ready(unit), self.instance.effort[unit]
@@ -171,6 +184,7 @@ class Placing:
         """Place a unit where it is said to be, and its verification as early as it goes."""
         effort = self.instance.effort[work.unit]
         if effort:
+            self._free.clear()
             self.lanes.occupy_work(work.person, work.lane, work.start, effort)
         self.timetable.person[work.unit] = work.person
         self.timetable.start[work.unit] = work.start

@@ -192,7 +192,8 @@ class Schedule:
     """A feasible schedule, how it came about and how good it can be at best.
 
     `is_cut_off` says that the wall clock ended the search, so that the seed alone does not give it again.
-    `list_objective` is what list scheduling alone reached.
+    `list_objective` is what list scheduling alone reached. `is_best_weighted` says that the solver proved
+    that no schedule as short has a smaller weighted completion.
     """
 
     placements: tuple[Placement, ...]
@@ -204,6 +205,7 @@ class Schedule:
     is_optimal_makespan: bool = False
     is_cut_off: bool = False
     notes: tuple[str, ...] = ()
+    is_best_weighted: bool = False
 
     @property
     def gap(self) -> float:

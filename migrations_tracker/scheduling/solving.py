@@ -99,7 +99,7 @@ def _search(scheduler: Scheduler, first: Candidate, options: SolveOptions) -> Sc
     bound = lower_bound(scheduler.instance)
     if options.evaluations:
         bound = tightened(scheduler.instance, bound, max(best.finish))
-    is_optimal, cut, notes = False, budget.is_cut_off, []
+    is_best_weighted, cut, notes = False, budget.is_cut_off, []
     makespan = max(best.finish)
     if not use_solver:
         notes.append("No bound was proved by an exact solver: it is not installed or not asked for.")
@@ -112,6 +112,7 @@ def _search(scheduler: Scheduler, first: Candidate, options: SolveOptions) -> Sc
         cut = cut or answer.is_cut_off
         if answer.timetable and scheduler.score(answer.timetable) < scheduler.score(best):
             best, method = answer.timetable, "exact solver"
+        is_best_weighted = answer.is_best_weighted
         if answer.makespan_bound:
             parts = (*bound.parts, BoundPart("exact solver", answer.makespan_bound))
             bound = Bound(parts, is_by_solver=True)
@@ -127,6 +128,7 @@ def _search(scheduler: Scheduler, first: Candidate, options: SolveOptions) -> Sc
         is_optimal,
         cut,
         tuple(notes),
+        is_best_weighted,
     )
 
 

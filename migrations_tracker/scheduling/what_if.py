@@ -7,17 +7,21 @@ from dataclasses import dataclass, field, replace
 
 from migrations_tracker.scheduling.problem import Person, PhaseOrder, Problem
 from migrations_tracker.scheduling.replanning import reweighted, without_units
+from migrations_tracker.scheduling.weighting import WeightRates, rates_in_words
 
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """Changes to a problem. `dropped_units` are the units of `dropped_crates`; `weights` replace some."""
+    """Changes to a problem. `dropped_units` are the units of `dropped_crates`; `weights` replace some, and
+    `rates` are what they were reckoned by.
+    """
 
     added_people: tuple[Person, ...] = ()
     dropped_people: frozenset[str] = frozenset()
     dropped_crates: tuple[str, ...] = ()
     dropped_units: frozenset[str] = frozenset()
     weights: Mapping[str, int] = field(default_factory=dict)
+    rates: Mapping[str, int] = field(default_factory=dict)
     phase_order: PhaseOrder | None = None
 
     @property
@@ -48,7 +52,9 @@ def _sentences(change: WhatIf) -> Iterator[str]:
         yield f"`{name}` is not there."
     for crate in change.dropped_crates:
         yield f"Nothing is done in `{crate}`."
-    if change.weights:
+    if change.rates:
+        yield f"In the weights, {rates_in_words(WeightRates(**change.rates))}."
+    elif change.weights:
         yield f"{len(change.weights)} units have other weights."
     if change.phase_order is PhaseOrder.STRICT:
         yield "A phase starts when those before it have finished."

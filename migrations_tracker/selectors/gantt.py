@@ -43,6 +43,12 @@ class Bar:
     slack_width: float = 0.0
 
     @property
+    def is_pinned(self) -> bool:
+        """Whether somebody fixed its start or its person."""
+        unit = self.placed.unit
+        return unit.pin_start is not None or unit.pin_person_id is not None
+
+    @property
     def height(self) -> int:
         """How high it is drawn."""
         return BAR_HEIGHT
@@ -71,6 +77,7 @@ class LaneRow:
     y: float
     is_runner: bool
     text_y: float
+    person_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +126,9 @@ def gantt(*, schedule: Schedule, zoom: str = "") -> Gantt:
         rows = _rows(mine, is_run=is_runner)
         for number, row in enumerate(rows):
             y = HEAD_HEIGHT + LANE_HEIGHT * len(lanes)
-            lanes.append(LaneRow(name if number == 0 else "", y, is_runner, y + LANE_HEIGHT / 2 + 4))
+            person_id = None if is_runner else row[0].person_id
+            shown = name if number == 0 else ""
+            lanes.append(LaneRow(shown, y, is_runner, y + LANE_HEIGHT / 2 + 4, person_id))
             bars.extend(_bar(place, start, scale, y + 5, is_run=is_runner) for place in row)
     width = NAME_WIDTH + _x(end, start, scale) + 40
     return Gantt(
@@ -178,6 +187,8 @@ def _bar(place: ScheduledUnit, start: datetime, zoom: Zoom, y: float, *, is_run:
     x, width = _x(begins, start, zoom), max(MIN_BAR, _x(ends, begins, zoom))
     hours = place.slack * TICK_HOURS
     slips = "critical" if place.is_critical else f"may slip {hours:g} working hours"
+    if place.unit.pin_start is not None or place.unit.pin_person_id is not None:
+        slips += ", pinned"
     what = "verified" if is_run else "done"
     title = f"{place.unit.title}: {what} {begins:%Y-%m-%d %H:%M} to {ends:%Y-%m-%d %H:%M} UTC, {slips}"
     label = place.unit.title if width > 90 else ""

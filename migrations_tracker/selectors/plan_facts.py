@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from audit.models import Branch, Capability, CapabilityGap, Repository, ScanRun, SiteState, WorkspaceInventory
 from audit.parity.capability import Case
 from audit.parity.catalogue import Direction
+from audit.scanner.inventory import Inventory
 from audit.scanner.report import Level, Outcome
 from audit.services.inventories import inventory_of_row
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import Plan, Precedence, PrecedenceState, UnitMember, WorkUnit
-from migrations_tracker.scheduling.catalogue import FixCategory, Hours
+from migrations_tracker.scheduling.catalogue import FixCategory
 from migrations_tracker.scheduling.estimating import FinishedUnit, learn
 from migrations_tracker.scheduling.gathering import (
     CaseFact,
@@ -27,6 +28,7 @@ from migrations_tracker.scheduling.proposing import Standing
 from migrations_tracker.scheduling.units import Phase, UnitKind, UnitStatus
 from migrations_tracker.scheduling.units import WorkUnit as Unit
 from migrations_tracker.scheduling.weighting import WeightRates
+from workers.selectors.verifications import kernel_loads
 
 _Key = tuple[str, str, str, str]
 
@@ -61,11 +63,19 @@ def plan_facts(*, repository: Repository) -> PlanFacts:
         rows.setdefault(gap_item_id(gap.operator, gap.device, gap.direction), []).append(gap.pk)
     cases = [case_of_rows(cell, cell) for cell in cells.values()]
     cases += [case_of_rows(gap, cells.get(_key(gap)), is_gap=True) for gap in gaps]
+    sites = tuple(_sites(branch))
+    loads = loads_of((site.symbol for site in sites), inventory)
     return PlanFacts(
-        Facts(tuple(_sites(branch)), tuple(cases), inventory),
+        Facts(sites, tuple(cases), inventory, loads),
         branch.last_scan,
         {item: tuple(pks) for item, pks in rows.items()},
     )
+
+
+def loads_of(symbols: Iterable[str], inventory: Inventory) -> Mapping[str, bool]:
+    """Return what drivers said of the PTX texts that the functions and constants stand for."""
+    digests = {digest for symbol in symbols for digest in inventory.kernels.get(symbol, ())}
+    return kernel_loads(digests=digests) if digests else {}
 
 
 def _sites(branch: Branch) -> Iterable[SiteFact]:
@@ -166,5 +176,5 @@ def finished_units(rows: Iterable[WorkUnit]) -> Iterable[FinishedUnit]:
     """Yield the units that are finished, with what was estimated and what it took."""
     for row in rows:
         if row.status == UnitStatus.FINISHED.value and row.actual_hours:
-            hours = Hours(row.hours_low, row.hours_likely, row.hours_high)
-            yield FinishedUnit(row.key, tuple(row.rules), hours, row.actual_hours)
+            base = row.base_hours or row.hours_likely
+            yield FinishedUnit(row.key, tuple(row.rules), base, row.actual_hours)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Q
+from django.db.models import Count, Q
 
 from migrations_tracker.models import Absence, Plan, Precedence, PrecedenceState, UnitMember, WorkUnit
 from migrations_tracker.models import Person as PersonRow
@@ -51,8 +51,8 @@ def plan_problem(*, plan: Plan, now: datetime) -> PlanProblem:
         .exclude(status=UnitStatus.FINISHED.value)
         .select_related("person", "pin_person")
     )
-    closed = _closed_counts(plan)
-    hours = {unit.key: _hours(unit, closed.get(unit.pk, 0)) for unit in units}
+    members = _member_counts(plan)
+    hours = {unit.key: _hours(unit, members.get(unit.pk, (0, 0))) for unit in units}
     runners = _runners()
     keys = {unit.pk: unit.key for unit in units}
     edges = Precedence.objects.filter(before__in=keys, after__in=keys).exclude(state=PrecedenceState.CUT)
@@ -99,26 +99,26 @@ def _quarter(now: datetime) -> datetime:
     return start + TICK
 
 
-def _closed_counts(plan: Plan) -> dict[int, int]:
-    """Count, for each unit under way, the members that are gone from the code."""
+def _member_counts(plan: Plan) -> dict[int, tuple[int, int]]:
+    """Count, for each unit under way, the members that are gone from the code, and all."""
     branch = plan.repository.default_branch
-    counts: dict[int, int] = {}
+    is_gone = Q(gap__is_open=False) | Q(site__states__is_open=False, site__states__branch__name=branch)
     members = UnitMember.objects.filter(
-        Q(gap__is_open=False) | Q(site__states__is_open=False, site__states__branch__name=branch),
-        unit__plan=plan,
-        unit__status=UnitStatus.UNDER_WAY.value,
-        is_current=True,
+        unit__plan=plan, unit__status=UnitStatus.UNDER_WAY.value, is_current=True
     )
-    for unit_id in members.values_list("unit_id", flat=True):
-        counts[unit_id] = counts.get(unit_id, 0) + 1
-    return counts
+    counted = (
+        members.order_by()
+        .values_list("unit_id")
+        .annotate(gone=Count("pk", filter=is_gone, distinct=True), total=Count("pk", distinct=True))
+    )
+    return {unit_id: (gone, total) for unit_id, gone, total in counted}
 
 
-def _hours(unit: WorkUnit, closed: int) -> Hours:
+def _hours(unit: WorkUnit, members: tuple[int, int]) -> Hours:
     whole = Hours(unit.hours_low, unit.hours_likely, unit.hours_high)
     if unit.status != UnitStatus.UNDER_WAY.value:
         return whole
-    return remaining(whole, unit.actual_hours or 0.0, closed, unit.item_count)
+    return remaining(whole, unit.actual_hours or 0.0, *members)
 
 
 def _demand(unit: WorkUnit, hours: Hours, *, has_runner: bool) -> UnitDemand:

@@ -23,7 +23,7 @@ from migrations_tracker.models import (
     WorkUnit,
 )
 from migrations_tracker.scheduling.catalogue import Hours, default_catalogue
-from migrations_tracker.scheduling.estimating import Estimate, EstimatePart
+from migrations_tracker.scheduling.estimating import Estimate, EstimatePart, remaining
 from migrations_tracker.scheduling.gathering import Facts, SiteFact, gap_item_id, items_of, rule_names
 from migrations_tracker.scheduling.items import OpenItem
 from migrations_tracker.scheduling.naming import PolicyNames
@@ -36,7 +36,7 @@ from migrations_tracker.scheduling.rationale import (
     unseen_kernels,
 )
 from migrations_tracker.scheduling.stored import from_plain
-from migrations_tracker.selectors.plan_facts import case_of_rows, unit_of_row
+from migrations_tracker.selectors.plan_facts import case_of_rows, loads_of, unit_of_row
 from workers.models import VerifiedFunction
 
 EVENTS_SHOWN = 30
@@ -82,6 +82,7 @@ class UnitPage:
     others: Sequence[WorkUnit]
     events: Sequence[PlanEvent]
     unseen_kernels: Sequence[str]
+    remaining: Hours
 
     @property
     def open_count(self) -> int:
@@ -111,7 +112,14 @@ def unit_page(*, unit: WorkUnit) -> UnitPage:
         others=list(others.only("pk", "title", "phase", "key")[:UNITS_OFFERED]),
         events=list(PlanEvent.objects.filter(unit=unit).select_related("actor")[:EVENTS_SHOWN]),
         unseen_kernels=_unseen(unit, reasons),
+        remaining=_remaining(unit, members),
     )
+
+
+def _remaining(unit: WorkUnit, members: Sequence[Member]) -> Hours:
+    """Return the hours that are left of a unit under way."""
+    gone = sum(not member.is_open for member in members)
+    return remaining(estimate_of_row(unit).hours, unit.actual_hours or 0.0, gone, len(members))
 
 
 def _unseen(unit: WorkUnit, reasons: UnitReasons) -> Sequence[str]:
@@ -144,7 +152,7 @@ def unit_members(*, unit: WorkUnit) -> list[Member]:
 
 def unit_reasons(*, unit: WorkUnit, members: Sequence[Member]) -> UnitReasons:
     """Return why a unit is, from its members' facts alone."""
-    items = _items(unit, members)
+    items = unit_items(unit=unit, members=members)
     core = unit_of_row(unit, items)
     operators = sorted({item.operator for item in items.values() if item.operator})[:PARITY_SHOWN]
     messages = {f"site:{m.row.site_id}": m.state.message for m in members if m.state is not None}
@@ -165,10 +173,11 @@ def estimate_of_row(unit: WorkUnit) -> Estimate:
         EstimatePart(part["what"], Hours(part["low"], part["likely"], part["high"]))
         for part in unit.estimate_parts
     )
-    return Estimate(Hours(unit.hours_low, unit.hours_likely, unit.hours_high), parts)
+    return Estimate(Hours(unit.hours_low, unit.hours_likely, unit.hours_high), parts, unit.base_hours)
 
 
-def _items(unit: WorkUnit, members: Sequence[Member]) -> dict[str, OpenItem]:
+def unit_items(*, unit: WorkUnit, members: Sequence[Member]) -> dict[str, OpenItem]:
+    """Return a unit's members as items with their facts, by id."""
     scan_run = unit.plan.scan_run_id
     names = rule_names()
     states = [member.state for member in members if member.state is not None]
@@ -198,7 +207,8 @@ def _items(unit: WorkUnit, members: Sequence[Member]) -> dict[str, OpenItem]:
         if state.rule_id in names
     ]
     inventory = inventory_of_row(WorkspaceInventory.objects.filter(scan_run=scan_run).first())
-    found = items_of(Facts(sites, cases, inventory), default_catalogue(), PolicyNames())
+    facts = Facts(sites, cases, inventory, loads_of(symbols, inventory))
+    found = items_of(facts, default_catalogue(), PolicyNames())
     mine = {f"site:{m.row.site_id}" for m in members if m.row.site_id}
     mine |= {gap_item_id(gap.operator, gap.device, gap.direction) for gap in gaps}
     return {item.id: item for item in found if item.id in mine}

@@ -14,10 +14,12 @@ from audit.services.repository_lock import repository_lock
 from migrations_tracker.errors import PlanError
 from migrations_tracker.models import Plan, PlanEvent, Precedence, PrecedenceState, UnitMember, WorkUnit
 from migrations_tracker.scheduling.bundling import Change
+from migrations_tracker.scheduling.estimating import Estimate
 from migrations_tracker.scheduling.precedence import PrecedenceReason
 from migrations_tracker.scheduling.proposing import Proposal, propose
-from migrations_tracker.scheduling.units import UnitKind, UnitStatus
+from migrations_tracker.scheduling.units import UnitStatus
 from migrations_tracker.scheduling.units import WorkUnit as Unit
+from migrations_tracker.scheduling.weighting import Weight
 from migrations_tracker.selectors.plan_facts import PlanFacts, plan_facts, standing_of
 
 _PROPOSED = (
@@ -39,6 +41,7 @@ _RECKONED = (
     "hours_low",
     "hours_likely",
     "hours_high",
+    "base_hours",
     "estimate_parts",
     "weight",
     "weight_parts",
@@ -106,15 +109,18 @@ def _columns(unit: Unit) -> dict[str, object]:
     }
 
 
-def reckoned_columns(unit: Unit, proposal: Proposal) -> dict[str, object]:
+HOURS = ("hours_low", "hours_likely", "hours_high")
+
+
+def reckoned_columns(unit: Unit, estimate: Estimate, weight: Weight | None) -> dict[str, object]:
     """Return what is reckoned anew for a unit however much people edited it."""
-    estimate, weight = proposal.estimates[unit.key], proposal.weights.get(unit.key)
     hours = estimate.hours
     columns: dict[str, object] = {
         "item_count": len(unit.item_ids),
         "hours_low": round(hours.low, 3),
         "hours_likely": round(hours.likely, 3),
         "hours_high": round(hours.high, 3),
+        "base_hours": round(estimate.base_likely, 3),
         "estimate_parts": [
             {"what": part.what, "low": part.hours.low, "likely": part.hours.likely, "high": part.hours.high}
             for part in estimate.parts
@@ -125,6 +131,10 @@ def reckoned_columns(unit: Unit, proposal: Proposal) -> dict[str, object]:
     return columns
 
 
+def _reckoned(unit: Unit, proposal: Proposal) -> dict[str, object]:
+    return reckoned_columns(unit, proposal.estimates[unit.key], proposal.weights.get(unit.key))
+
+
 def _store_units(plan: Plan, proposal: Proposal) -> dict[str, WorkUnit]:
     existing = {row.key: row for row in WorkUnit.objects.select_for_update().filter(plan=plan)}
     gone = [row.pk for key, row in existing.items() if key not in proposal.by_key and not row.is_locked]
@@ -132,13 +142,12 @@ def _store_units(plan: Plan, proposal: Proposal) -> dict[str, WorkUnit]:
     for unit in proposal.units:
         row = existing.get(unit.key)
         if row is None:
-            columns = _columns(unit) | reckoned_columns(unit, proposal)
+            columns = _columns(unit) | _reckoned(unit, proposal)
             new.append(WorkUnit(plan=plan, key=unit.key, **columns))
         elif row.status != UnitStatus.FINISHED.value:
-            columns = reckoned_columns(unit, proposal) | ({} if row.is_locked else _columns(unit))
-            if unit.kind is UnitKind.OWN:
-                # Whoever added it said how long it takes.
-                columns = {name: columns[name] for name in ("item_count", "weight") if name in columns}
+            columns = _reckoned(unit, proposal) | ({} if row.is_locked else _columns(unit))
+            if row.is_estimated_by_hand:
+                columns = {name: value for name, value in columns.items() if name not in HOURS}
             if _assign(row, columns):
                 changed.append(row)
     WorkUnit.objects.filter(pk__in=gone).delete()

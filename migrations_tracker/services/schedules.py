@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -24,6 +25,7 @@ from migrations_tracker.scheduling.problem import Schedule as Answer
 from migrations_tracker.scheduling.solving import list_schedule, solve
 from migrations_tracker.scheduling.stored import from_plain, to_plain
 from migrations_tracker.scheduling.validating import breaches
+from migrations_tracker.scheduling.weighting import WeightRates
 from migrations_tracker.scheduling.what_if import WhatIf, applied, in_words
 from migrations_tracker.selectors.plan_problem import plan_problem
 from migrations_tracker.services.plan_log import plan_note
@@ -56,6 +58,7 @@ def schedule_request(
             earlier=earlier,
             what_if={} if change.is_empty else to_plain(change),
             what_if_text=in_words(change),
+            weight_rates=dict(change.rates) or asdict(WeightRates(**plan.weight_rates)),
             problem=to_plain(problem),
             hours={key: to_plain(hours) for key, hours in found.hours.items()},
             origin=problem.origin,

@@ -16,6 +16,7 @@ from migrations_tracker.scheduling.units import UnitStatus
 from migrations_tracker.services.plan_log import plan_note, said, unit_check_open, unit_lock, unit_store
 
 MAX_TEXT = 20_000
+MAX_SPENT = 10_000
 
 
 def pre_flight_confirm(
@@ -61,12 +62,24 @@ def unit_start(*, unit: WorkUnit, person: Person, actor: User, seen_version: int
     return unit
 
 
+def unit_spend(*, unit: WorkUnit, hours: float, actor: User, seen_version: int | None = None) -> WorkUnit:
+    """Say how many hours a unit under way has taken so far; what remains is reckoned from them."""
+    _check_spent(hours)
+    with transaction.atomic():
+        unit = unit_lock(pk=unit.pk, seen_version=seen_version)
+        if unit.status != UnitStatus.UNDER_WAY.value:
+            raise PlanError("Only a unit that is under way takes hours.")
+        unit.actual_hours = hours
+        unit_store(unit=unit, fields=["actual_hours"])
+        plan_note(plan=unit.plan, unit=unit, actor=actor, what=f"{hours:g} hours spent so far.")
+    return unit
+
+
 def unit_finish(
     *, unit: WorkUnit, actual_hours: float, actor: User, reason: str = "", seen_version: int | None = None
 ) -> WorkUnit:
     """Finish a unit whose sites and gaps are gone; what the scanner still sees keeps it open."""
-    if not 0 < actual_hours <= 10_000:
-        raise PlanError("Say how many hours it took.")
+    _check_spent(actual_hours)
     with transaction.atomic():
         unit = unit_lock(pk=unit.pk, seen_version=seen_version)
         if unit.status != UnitStatus.UNDER_WAY.value:
@@ -89,6 +102,11 @@ def unit_finish(
             reason=said(reason)[:MAX_TEXT],
         )
     return unit
+
+
+def _check_spent(hours: float) -> None:
+    if not 0 < hours <= MAX_SPENT:
+        raise PlanError(f"Hours spent are above 0 and up to {MAX_SPENT:,}.")
 
 
 def members_open(*, unit: WorkUnit) -> int:

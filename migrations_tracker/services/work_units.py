@@ -13,6 +13,8 @@ from migrations_tracker.models import Person, Plan, Precedence, UnitMember, Work
 from migrations_tracker.scheduling.catalogue import FixCategory
 from migrations_tracker.scheduling.units import Phase, UnitKind, UnitStatus, unit_key
 from migrations_tracker.services.plan_log import plan_note, said, unit_check_open, unit_lock, unit_store
+from migrations_tracker.services.plan_proposals import HOURS
+from migrations_tracker.services.unit_reckoning import unit_reckon
 
 MAX_TITLE = 300
 MAX_HOURS = 2000.0
@@ -56,9 +58,8 @@ def unit_add(
     title, reason = _title(title), said(reason)
     if not reason:
         raise PlanError("Say why the unit is needed.")
+    _check_hours(hours)
     low, likely, high = hours
-    if not 0 < low <= likely <= high <= MAX_HOURS:
-        raise PlanError("Give hours as low, likely and high, in that order and above 0.")
     with transaction.atomic():
         plan = Plan.objects.select_for_update().get(pk=plan.pk)
         unit = WorkUnit.objects.create(
@@ -74,13 +75,20 @@ def unit_add(
             hours_low=low,
             hours_likely=likely,
             hours_high=high,
+            is_estimated_by_hand=True,
         )
         plan_note(plan=plan, unit=unit, actor=actor, what="Added.", reason=reason)
     return unit
 
 
 def members_move(
-    *, members: Sequence[int], source: WorkUnit, target: WorkUnit, actor: User, reason: str = ""
+    *,
+    members: Sequence[int],
+    source: WorkUnit,
+    target: WorkUnit,
+    actor: User,
+    reason: str = "",
+    seen_version: int | None = None,
 ) -> int:
     """Move sites and gaps from one unit to another, by their membership's primary key; return how many.
 
@@ -90,7 +98,8 @@ def members_move(
         raise PlanError("Choose another unit of the same plan.")
     with transaction.atomic():
         first, second = sorted((source.pk, target.pk))
-        locked = {pk: unit_lock(pk=pk) for pk in (first, second)}
+        versions = {source.pk: seen_version}
+        locked = {pk: unit_lock(pk=pk, seen_version=versions.get(pk)) for pk in (first, second)}
         source, target = locked[source.pk], locked[target.pk]
         unit_check_open(unit=source)
         unit_check_open(unit=target)
@@ -99,7 +108,7 @@ def members_move(
             raise PlanError("None of these is in the unit any more.")
         UnitMember.objects.filter(pk__in=chosen).update(unit=target)
         for unit in (source, target):
-            _recount(unit)
+            _reckon(unit)
         plan_note(
             plan=source.plan,
             unit=source,
@@ -140,7 +149,7 @@ def unit_split(
             ]
         )
         for one in (unit, part):
-            _recount(one)
+            _reckon(one)
         plan_note(
             plan=unit.plan, unit=unit, actor=actor, what=f"{len(chosen)} members split off as `{title}`."
         )
@@ -148,13 +157,16 @@ def unit_split(
     return part
 
 
-def unit_merge(*, unit: WorkUnit, into: WorkUnit, actor: User, reason: str = "") -> WorkUnit:
+def unit_merge(
+    *, unit: WorkUnit, into: WorkUnit, actor: User, reason: str = "", seen_version: int | None = None
+) -> WorkUnit:
     """Put all of a unit into another one, which then waits for what both waited for."""
     if unit.pk == into.pk or unit.plan_id != into.plan_id:
         raise PlanError("Choose another unit of the same plan.")
     with transaction.atomic():
         first, second = sorted((unit.pk, into.pk))
-        locked = {pk: unit_lock(pk=pk) for pk in (first, second)}
+        versions = {unit.pk: seen_version}
+        locked = {pk: unit_lock(pk=pk, seen_version=versions.get(pk)) for pk in (first, second)}
         unit, into = locked[unit.pk], locked[into.pk]
         for one in (unit, into):
             unit_check_open(unit=one)
@@ -176,12 +188,13 @@ def unit_merge(*, unit: WorkUnit, into: WorkUnit, actor: User, reason: str = "")
         into.rules = sorted({*into.rules, *unit.rules})
         into.skills = sorted({*into.skills, *unit.skills})
         into.phase = max(into.phase, unit.phase)
-        for name in ("hours_low", "hours_likely", "hours_high"):
-            setattr(into, name, getattr(into, name) + getattr(unit, name))
+        if into.is_estimated_by_hand:
+            for name in HOURS:
+                setattr(into, name, getattr(into, name) + getattr(unit, name))
         title, plan = unit.title, unit.plan
         plan_note(plan=plan, unit=unit, actor=actor, what=f"Merged into `{into.title}`.", reason=said(reason))
         unit.delete()
-        _recount(into, ["rules", "skills", "phase", "hours_low", "hours_likely", "hours_high"])
+        _reckon(into, ["rules", "skills", "phase", *HOURS])
         plan_note(plan=plan, unit=into, actor=actor, what=f"Took in `{title}`.", reason=said(reason))
     return into
 
@@ -216,10 +229,41 @@ def unit_pin(
     return unit
 
 
-def unit_date(*, unit: WorkUnit, deadline: datetime | None, actor: User) -> WorkUnit:
+def unit_estimate(
+    *,
+    unit: WorkUnit,
+    hours: tuple[float, float, float] | None,
+    actor: User,
+    reason: str = "",
+    seen_version: int | None = None,
+) -> WorkUnit:
+    """Give a unit's hours, which no proposal changes then; None lets the rates say them again."""
+    if hours is not None:
+        _check_hours(hours)
+    with transaction.atomic():
+        unit = unit_lock(pk=unit.pk, seen_version=seen_version)
+        unit_check_open(unit=unit)
+        if hours is None and unit.kind == UnitKind.OWN.value:
+            raise PlanError("No rate says how long a unit of one's own takes: give its hours.")
+        unit.is_estimated_by_hand = hours is not None
+        if hours is None:
+            _reckon(unit, ["is_estimated_by_hand"])
+            what = f"Hours are those of the rates again: {unit.hours_likely:g}."
+        else:
+            unit.hours_low, unit.hours_likely, unit.hours_high = hours
+            unit_store(unit=unit, fields=["is_estimated_by_hand", *HOURS])
+            low, likely, high = hours
+            what = f"Estimated at {likely:g} hours, {low:g} to {high:g}."
+        plan_note(plan=unit.plan, unit=unit, actor=actor, what=what, reason=said(reason))
+    return unit
+
+
+def unit_date(
+    *, unit: WorkUnit, deadline: datetime | None, actor: User, seen_version: int | None = None
+) -> WorkUnit:
     """Set or take away a unit's deadline."""
     with transaction.atomic():
-        unit = unit_lock(pk=unit.pk)
+        unit = unit_lock(pk=unit.pk, seen_version=seen_version)
         unit_check_open(unit=unit)
         unit.deadline = deadline
         unit.version += 1
@@ -227,6 +271,14 @@ def unit_date(*, unit: WorkUnit, deadline: datetime | None, actor: User) -> Work
         what = f"Due by {deadline:%Y-%m-%d %H:%M %Z}." if deadline else "Deadline taken away."
         plan_note(plan=unit.plan, unit=unit, actor=actor, what=what)
     return unit
+
+
+def _check_hours(hours: tuple[float, float, float]) -> None:
+    low, likely, high = hours
+    if not 0 < low <= likely <= high <= MAX_HOURS:
+        raise PlanError(
+            f"Give hours as low, likely and high, in that order, above 0 and up to {MAX_HOURS:g}."
+        )
 
 
 def _title(text: str) -> str:
@@ -276,6 +328,5 @@ def _edge(edge: Precedence, *, before: WorkUnit | None = None, after: WorkUnit |
     )
 
 
-def _recount(unit: WorkUnit, fields: Sequence[str] = ()) -> None:
-    unit.item_count = unit.members.filter(is_current=True).count()
-    unit_store(unit=unit, fields=["item_count", *fields])
+def _reckon(unit: WorkUnit, fields: Sequence[str] = ()) -> None:
+    unit_store(unit=unit, fields=sorted({*unit_reckon(unit=unit), *fields}))

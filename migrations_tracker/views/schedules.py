@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required, permission_required
 from django.http import HttpResponse
@@ -14,13 +16,14 @@ from migrations_tracker.errors import PlanError
 from migrations_tracker.gantt_svg import gantt_svg
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.models import Plan, Schedule, WorkUnit
-from migrations_tracker.plan_forms import PinForm, WhatIfForm, local_moment, office_week
+from migrations_tracker.plan_forms import PinForm, PlanSettingsForm, WhatIfForm, local_moment, office_week
 from migrations_tracker.scheduling.problem import Person, PhaseOrder, WorkCalendar, WorkingHours
-from migrations_tracker.scheduling.weighting import WeightRates
+from migrations_tracker.scheduling.weighting import WeightRates, rates_in_words
 from migrations_tracker.scheduling.what_if import WhatIf
 from migrations_tracker.selectors.gantt import gantt
 from migrations_tracker.selectors.plan_weights import weights_with
 from migrations_tracker.selectors.schedule_detail import comparison, outlook, schedule_list
+from migrations_tracker.services.plan_settings import plan_settings_set
 from migrations_tracker.services.scans import row_wake
 from migrations_tracker.services.schedules import baseline_set, schedule_request
 from migrations_tracker.services.work_units import unit_pin
@@ -58,6 +61,22 @@ def schedule_ask(request: SignedInRequest, slug: str) -> HttpResponse:
 
 
 @login_required
+@permission_required(MAY_PLAN, raise_exception=True)
+@require_POST
+def plan_settings(request: SignedInRequest, slug: str) -> HttpResponse:
+    """Set what counts in the plan's schedules from now on."""
+    plan = plan_of(slug)
+    form = PlanSettingsForm(request.POST)
+    if not form.is_valid():
+        return _index(request, plan, WhatIfForm(plan=plan), settings_form=form, status=UNPROCESSABLE)
+    data = dict(form.cleaned_data)
+    order = PhaseOrder(data.pop("phase_order"))
+    plan_settings_set(plan=plan, rates=WeightRates(**data), phase_order=order, actor=request.user)
+    messages.success(request, "It counts from the next schedule on. Schedule anew to see what follows.")
+    return redirect("schedule-list", slug)
+
+
+@login_required
 @require_GET
 @vary_on_headers("HX-Request")
 def schedule_detail(request: SignedInRequest, pk: int) -> HttpResponse:
@@ -85,8 +104,14 @@ def schedule_pin(request: SignedInRequest, pk: int) -> HttpResponse:
         except PlanError as error:
             problem = str(error)
         else:
+            if request.htmx:
+                context = {"schedule": schedule, "pinned": data["unit"]}
+                return render(request, "schedule_detail.html#pin-result", context)
             messages.success(request, f"`{data['unit'].title}` is pinned. Schedule anew to see what follows.")
             return redirect(schedule)
+    if request.htmx:
+        context = {"schedule": schedule, "problem": problem}
+        return render(request, "schedule_detail.html#pin-result", context, status=UNPROCESSABLE)
     return _page(request, schedule, problem=problem, status=UNPROCESSABLE)
 
 
@@ -103,12 +128,22 @@ def schedule_baseline(request: SignedInRequest, pk: int) -> HttpResponse:
     return redirect(schedule)
 
 
-def _index(request: SignedInRequest, plan: Plan, form: WhatIfForm, status: int = 200) -> HttpResponse:
+def _index(
+    request: SignedInRequest,
+    plan: Plan,
+    form: WhatIfForm,
+    *,
+    settings_form: PlanSettingsForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    current = asdict(WeightRates(**plan.weight_rates)) | {"phase_order": plan.phase_order}
     crates = WorkUnit.objects.filter(plan=plan).exclude(crate="").order_by("crate")
     context = {
         "plan": plan,
         "schedules": schedule_list(plan=plan),
         "form": form,
+        "settings_form": settings_form or PlanSettingsForm(initial=current),
+        "counts": rates_in_words(WeightRates(**plan.weight_rates)),
         "crates": list(crates.values_list("crate", flat=True).distinct()),
     }
     return render(request, "schedule_list.html", context, status=status)
@@ -135,6 +170,7 @@ def _page(
         "people": list(schedule.plan.people.filter(is_active=True)),
         "chosen": next((one for one in placed if str(one.unit_id) == chosen), None),
         "problem": problem,
+        "counted": rates_in_words(WeightRates(**schedule.weight_rates)),
     }
     if (one := context["chosen"]) is not None:
         context["chosen_start"] = local_moment(one.unit.pin_start or one.starts_at)  # type: ignore[attr-defined]
@@ -164,12 +200,15 @@ def _change(plan: Plan, form: WhatIfForm) -> WhatIf:
     dropped = data["dropped_person"]
     crate = data["dropped_crate"].strip()
     units = WorkUnit.objects.filter(plan=plan, crate=crate).exclude(status="finished") if crate else ()
-    rates = {name: data[name] for name in RATES if data[name] is not None}
+    asked = {name: data[name] for name in RATES if data[name] is not None}
+    rates = WeightRates(**{**plan.weight_rates, **asked})
+    weighed = weights_with(plan=plan, rates=rates) if asked else {}
     return WhatIf(
         added_people=added,
         dropped_people=frozenset({dropped.name}) if dropped else frozenset(),
         dropped_crates=(crate,) if crate else (),
         dropped_units=frozenset(unit.key for unit in units),
-        weights=weights_with(plan=plan, rates=WeightRates(**{**plan.weight_rates, **rates})) if rates else {},
+        weights={key: weight.value for key, weight in weighed.items()},
+        rates=asdict(rates) if weighed else {},
         phase_order=PhaseOrder(data["phase_order"]) if data["phase_order"] else None,
     )

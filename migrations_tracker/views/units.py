@@ -8,13 +8,14 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required, permission_required
+from django.core.exceptions import NON_FIELD_ERRORS
 from django.forms import Form
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
 from migrations_tracker import plan_forms as forms
-from migrations_tracker.errors import PlanError
+from migrations_tracker.errors import ChangedMeanwhileError, PlanError
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.models import Precedence, WorkUnit
 from migrations_tracker.scheduling.rationale import PreFlight
@@ -71,7 +72,45 @@ def unit_deadline(request: SignedInRequest, pk: int) -> HttpResponse:
         request,
         unit,
         form,
-        lambda data: work_units.unit_date(unit=unit, deadline=data["deadline"], actor=request.user),
+        lambda data: work_units.unit_date(
+            unit=unit, deadline=data["deadline"], actor=request.user, seen_version=data["version"]
+        ),
+    )
+
+
+@login_required
+@permission_required(MAY_PLAN, raise_exception=True)
+@require_POST
+def unit_hours(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Estimate a unit by hand, or let the rates say its hours again."""
+    unit, form = _unit(pk), forms.HoursForm(request.POST)
+    return _do(
+        request,
+        unit,
+        form,
+        lambda data: work_units.unit_estimate(
+            unit=unit,
+            hours=data["hours"],
+            reason=data["reason"],
+            actor=request.user,
+            seen_version=data["version"],
+        ),
+    )
+
+
+@login_required
+@permission_required(MAY_PLAN, raise_exception=True)
+@require_POST
+def unit_spent(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Say how many hours a unit has taken so far."""
+    unit, form = _unit(pk), forms.SpentForm(request.POST)
+    return _do(
+        request,
+        unit,
+        form,
+        lambda data: unit_progress.unit_spend(
+            unit=unit, hours=data["hours"], actor=request.user, seen_version=data["version"]
+        ),
     )
 
 
@@ -87,7 +126,11 @@ def unit_split(request: SignedInRequest, pk: int) -> HttpResponse:
         unit,
         form,
         lambda data: work_units.unit_split(
-            unit=unit, members=data["member"], title=data["title"], actor=request.user
+            unit=unit,
+            members=data["member"],
+            title=data["title"],
+            actor=request.user,
+            seen_version=data["version"],
         ),
     )
 
@@ -104,7 +147,11 @@ def unit_move(request: SignedInRequest, pk: int) -> HttpResponse:
         unit,
         form,
         lambda data: work_units.members_move(
-            members=data["member"], source=unit, target=data["into"], actor=request.user
+            members=data["member"],
+            source=unit,
+            target=data["into"],
+            actor=request.user,
+            seen_version=data["version"],
         ),
     )
 
@@ -121,7 +168,11 @@ def unit_merge(request: SignedInRequest, pk: int) -> HttpResponse:
         unit,
         form,
         lambda data: work_units.unit_merge(
-            unit=unit, into=data["into"], reason=data["reason"], actor=request.user
+            unit=unit,
+            into=data["into"],
+            reason=data["reason"],
+            actor=request.user,
+            seen_version=data["version"],
         ),
         back_to=lambda data: data["into"],
     )
@@ -141,7 +192,10 @@ def unit_confirm(request: SignedInRequest, pk: int) -> HttpResponse:
             pre_flight=to_plain(filled),
             open_questions=len(filled.open_questions),
             actor=request.user,
+            seen_version=int(seen) if (seen := request.POST.get("version", "")).isdecimal() else None,
         )
+    except ChangedMeanwhileError as error:
+        return _page(request, _unit(pk), problem=str(error), status=CONFLICT)
     except PlanError as error:
         return _page(request, unit, problem=str(error), pre_flight=filled, status=UNPROCESSABLE)
     messages.success(request, "The pre-flight plan is confirmed.")
@@ -240,7 +294,9 @@ def _do(
     """Act if the form is filled in, and show the unit again, with what stands against it."""
     if not form.is_valid():
         said = "; ".join(
-            f"{name.replace('_', ' ')}: {error}" for name, errors in form.errors.items() for error in errors
+            str(error) if name == NON_FIELD_ERRORS else f"{name.replace('_', ' ')}: {error}"
+            for name, errors in form.errors.items()
+            for error in errors
         )
         return _page(request, unit, problem=said, status=UNPROCESSABLE)
     try:
@@ -298,5 +354,9 @@ def _page(
         "pre_flight": pre_flight or data.reasons.pre_flight,
         "problem": problem,
         "deadline": forms.local_moment(unit.deadline),
+        "own_hours": [
+            (name, getattr(unit, f"hours_{name}") if unit.is_estimated_by_hand else "")
+            for name in ("low", "likely", "high")
+        ],
     }
     return render(request, "unit_detail.html", context, status=status)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from django.contrib.postgres.aggregates import BoolOr
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import QueryDict
 
@@ -16,6 +17,7 @@ from workers.protocol.outcome import PROVED, Verdict
 
 PAGE_SIZE = 50
 PROOFS_SHOWN = 20
+_INVALID_PTX = 218  # CUDA_ERROR_INVALID_PTX
 _VERDICTS = frozenset(verdict.value for verdict in Verdict)
 _PROOFS = frozenset(verdict.value for verdict in PROVED)
 
@@ -172,3 +174,13 @@ def ptx_loads_of(*, repository: Repository, symbol: str, sha256: str = "") -> li
     known = {"sha256": sha256} if sha256 else {"name": symbol[:300]}
     found = PtxLoad.objects.filter(**known, job__repository=repository)
     return list(found.select_related("job__commit", "job__runner").order_by("-id")[:3])
+
+
+def kernel_loads(*, digests: Collection[str]) -> dict[str, bool]:
+    """Say of PTX texts that a driver loaded or refused as invalid, by digest, whether one ever loaded it.
+
+    Where a driver gave no answer, or was out of memory or too old for the text, nothing is said.
+    """
+    told = PtxLoad.objects.filter(Q(is_loaded=True) | Q(result=_INVALID_PTX), sha256__in=digests)
+    found = told.order_by().values("sha256")
+    return dict(found.annotate(loaded=BoolOr("is_loaded")).values_list("sha256", "loaded"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -145,14 +145,10 @@ def _find(request: VerificationRequest) -> Found:
 
 def _find_ptx(judgement: Judgement, found: Found) -> None:
     """Collect the PTX texts of the commit, each under the symbol that its results have."""
-    counted: Counter[str] = Counter()
-    for text in judgement.kernels.texts:
-        holder = text.function.symbol if text.function is not None else ""
-        parts = (text.unit.crate_name, *text.unit.module, text.name)
-        symbol = holder or "::".join(part for part in parts if part)
-        counted[symbol] += 1
-        number = f"#{counted[symbol]}" if counted[symbol] > 1 else ""
-        found.ptx.append(PtxText(f"{symbol}{number}"[:300], text.text))
+    kernels = judgement.kernels
+    found.ptx.extend(
+        PtxText(symbol[:300], text.text) for symbol, text in zip(kernels.symbols, kernels.texts, strict=True)
+    )
     if not found.ptx:
         found.note = "The commit holds no PTX text: there is nothing to load."
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +14,7 @@ from audit.scanner.ptx.assembler import Assembled, Assembler, Assembly
 from audit.scanner.ptx.driver import DriverAnswer, DriverAnswers, judged_by
 from audit.scanner.ptx.texts import PtxText, PtxTexts
 
+_CONSTANT = re.compile(r"\b[A-Z][A-Z0-9_]+\b")
 NO_ASSEMBLER = "no ptxas: install the extra `ptx`, or put ptxas on PATH"
 
 
@@ -71,6 +74,19 @@ class Kernels:
         return self._texts.all
 
     @cached_property
+    def symbols(self) -> tuple[str, ...]:
+        """The symbol of each text, in the order of `texts`: its results and its loads have it too."""
+        counted: Counter[str] = Counter()
+        found = []
+        for text in self._texts.all:
+            holder = text.function.symbol if text.function is not None else ""
+            parts = (text.unit.crate_name, *text.unit.module, text.name)
+            symbol = holder or "::".join(part for part in parts if part)
+            counted[symbol] += 1
+            found.append(f"{symbol}#{counted[symbol]}" if counted[symbol] > 1 else symbol)
+        return tuple(found)
+
+    @cached_property
     def rejections(self) -> tuple[Rejection, ...]:
         """The texts that a driver refuses; where none was asked, those rejected for one target or more."""
         found = []
@@ -117,7 +133,34 @@ class Kernels:
         if not names:
             return None
         body = function.text(function.facts.body_start, function.facts.body_end)
-        return next((names[word] for word in re.findall(r"\b[A-Z][A-Z0-9_]+\b", body) if word in names), None)
+        return next((names[word] for word in _CONSTANT.findall(body) if word in names), None)
+
+    def texts_in(self, function: Fn) -> tuple[PtxText, ...]:
+        """Return the texts that a function derives or holds, or else names."""
+        own = self._held_in.get(function.index)
+        if own:
+            return tuple(own)
+        named = self._named_in.get(function.unit.path)
+        if not named:
+            return ()
+        body = function.text(function.facts.body_start, function.facts.body_end)
+        return tuple(named[word] for word in dict.fromkeys(_CONSTANT.findall(body)) if word in named)
+
+    @cached_property
+    def _held_in(self) -> dict[int, list[PtxText]]:
+        found: dict[int, list[PtxText]] = {}
+        for text in self._texts.all:
+            if text.function is not None and not text.name:
+                found.setdefault(text.function.index, []).append(text)
+        return found
+
+    @cached_property
+    def _named_in(self) -> dict[str, dict[str, PtxText]]:
+        found: dict[str, dict[str, PtxText]] = {}
+        for text in self._texts.all:
+            if text.name:
+                found.setdefault(text.unit.path, {})[text.name] = text
+        return found
 
     @cached_property
     def _by_name(self) -> dict[str, dict[str, Rejection]]:
@@ -134,6 +177,11 @@ class Kernels:
             for one in reversed(self.rejections)
             if one.text.function is not None and not one.text.name
         }
+
+
+def text_digest(text: str) -> str:
+    """Return what names a text by what it holds, as the readings of a driver do."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _is_unknown(one: Assembly) -> bool:

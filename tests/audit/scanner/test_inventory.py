@@ -5,6 +5,7 @@ from audit.scanner.inventory import Inventory, enum_variants, inventory_of
 from audit.scanner.judge import Judgement
 from audit.scanner.pipeline import scan
 from audit.scanner.profile import load_profile
+from audit.scanner.ptx.kernels import text_digest
 from audit.scanner.source.memory import MemorySource
 
 MANIFEST = '[package]\nname = "{name}"\nversion = "0.1.0"\nedition = "2021"\n[dependencies]\n{needs}\n'
@@ -82,3 +83,24 @@ def test_gpu_crates_and_gate_helpers_are_known() -> None:
 
 def test_callers_are_counted_without_tests() -> None:
     assert sample().callers == {"demo_gpu::check": 2}
+
+
+def test_the_ptx_that_a_function_names_is_known_by_its_text() -> None:
+    text = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry nop() { ret; }\n"
+    other = text.replace("nop", "fill")
+    code = f"""
+        pub const NOP_PTX: &str = "{text}";
+        pub fn gpu_nop(d: &Device) -> Result<Kernel, Error> {{ compile(d, NOP_PTX) }}
+        pub fn gpu_fill(d: &Device) -> Result<Kernel, Error> {{ compile(d, "{other}") }}
+        pub fn host(x: &[f32]) -> f32 {{ x[0] }}
+    """
+    found = inventory(
+        {"demo-gpu/Cargo.toml": MANIFEST.format(name="demo-gpu", needs=""), "demo-gpu/src/lib.rs": code}
+    )
+    nop, fill = text_digest(text), text_digest(other)
+    assert found.kernels == {
+        "demo_gpu::NOP_PTX": (nop,),
+        "demo_gpu::gpu_nop": (nop,),
+        "demo_gpu::gpu_fill": (fill,),
+    }
+    assert not found.rejected_kernels

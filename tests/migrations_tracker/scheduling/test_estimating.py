@@ -41,8 +41,7 @@ def test_every_operator_without_a_kernel_adds_a_kernel() -> None:
 
 
 def finished(*ratios: float) -> list[FinishedUnit]:
-    hours = Hours(1, 2, 4)
-    return [FinishedUnit(f"U{n}", ("silent-fallback",), hours, 2 * ratio) for n, ratio in enumerate(ratios)]
+    return [FinishedUnit(f"U{n}", ("silent-fallback",), 2.0, 2 * ratio) for n, ratio in enumerate(ratios)]
 
 
 def test_one_unit_that_went_wrong_moves_the_rate_little_and_many_that_agree_move_it_far() -> None:
@@ -84,3 +83,11 @@ def test_what_remains_never_reaches_nothing_while_items_are_open() -> None:
 
 def test_hours_become_whole_quarters() -> None:
     assert [ticks(hours) for hours in (0.0, 0.25, 0.26, 1.0)] == [1, 1, 2, 4]
+
+
+def test_what_was_learned_does_not_change_the_base_that_finished_units_are_measured_by() -> None:
+    plain = estimate_of(sites(8, "silent-fallback"))
+    learned = estimate_of(sites(8, "silent-fallback"), corrections=learn(finished(*[3.0] * 10)))
+    assert plain.base_likely == plain.hours.likely
+    assert learned.hours.likely > plain.hours.likely
+    assert learned.base_likely == pytest.approx(plain.base_likely)

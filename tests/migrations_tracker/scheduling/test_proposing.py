@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from audit.parity.capability import Case
 from audit.parity.catalogue import Direction as CaseDirection
 from audit.scanner.inventory import Inventory
@@ -112,3 +114,32 @@ def test_pytorch_decides_the_answer() -> None:
 def test_a_gap_is_about_its_direction() -> None:
     found = items(cases=(replace(CASE, is_gap=True, direction="backward"),))
     assert found[0].direction is Direction.BACKWARD
+
+
+@pytest.mark.parametrize(
+    ("kernels", "loads", "is_always_taken", "is_rejected"),
+    [
+        (("bad",), {}, False, True),
+        (("good",), {}, False, False),
+        (("bad",), {"bad": False}, True, False),
+        (("bad",), {"bad": True}, False, False),
+        (("bad", "good"), {"bad": False}, False, False),
+        (("bad", "good"), {"bad": False, "good": False}, True, False),
+    ],
+)
+def test_only_a_driver_says_that_a_path_is_always_taken_and_it_outranks_the_assembler(
+    kernels: tuple[str, ...], loads: dict[str, bool], is_always_taken: bool, is_rejected: bool
+) -> None:
+    facts = Facts(
+        (SiteFact("site:1", "silent-fallback", GPU, "demo-gpu/src/a.rs", "demo_gpu::a"),),
+        inventory=Inventory(kernels={"demo_gpu::a": kernels}, rejected_kernels=frozenset({"bad"})),
+        kernel_loads=loads,
+    )
+    proposal = propose(facts)
+    item = proposal.items["site:1"]
+    assert (item.is_always_taken, item.is_rejected) == (is_always_taken, is_rejected)
+    (unit,) = (unit for unit in proposal.units if "site:1" in unit.item_ids)
+    said = [reason for reason, _ in proposal.weights[unit.key].parts if "PTX" in reason]
+    assert [("driver" in reason, "assembler" in reason) for reason in said] == [
+        (is_always_taken, is_rejected)
+    ] * (is_always_taken or is_rejected)

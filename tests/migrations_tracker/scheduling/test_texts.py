@@ -119,7 +119,11 @@ def test_a_change_of_a_shared_item_builds_the_workspace() -> None:
 
 def test_the_weight_is_the_sum_of_reasons_that_are_shown() -> None:
     parts = dict(WEIGHTS[CONV.key].parts)
-    assert parts == {"every unit": 1, "1 paths that are always taken": 3, "9 callers": 4}
+    assert parts == {
+        "every unit": 1,
+        "1 path always taken, as the driver refuses the PTX": 3,
+        "9 callers": 4,
+    }
     assert WEIGHTS[CONV.key].value == 8
     tracing = next(unit for unit in UNITS if unit.need and unit.need.name == "tracing")
     assert dict(WEIGHTS[tracing.key].parts)["2 units wait for it"] == 4

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import random
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from migrations_tracker.scheduling.lanes import Lane
 from migrations_tracker.scheduling.problem import Absence, WorkCalendar, WorkingHours
 from migrations_tracker.scheduling.worktime import WorkTime, working_windows
 
@@ -62,3 +64,17 @@ def test_positions_count_the_working_ticks_before(calendar: WorkCalendar, origin
     assert time.total == len(ticks)
     assert [time.tick_at(position) for position in range(time.total)] == ticks
     assert [time.position(tick) for tick in ticks] == list(range(len(ticks)))
+
+
+def test_a_lane_finds_the_first_room_however_it_was_filled() -> None:
+    draw = random.Random(7)
+    for _ in range(200):
+        lane, busy = Lane(), set()
+        for _ in range(12):
+            ready, length = draw.randrange(30), draw.randrange(1, 5)
+            start = lane.earliest(ready, length)
+            free = (at for at in range(ready, 200) if not busy & set(range(at, at + length)))
+            assert start == next(free)
+            lane.occupy(start, length)
+            busy |= set(range(start, start + length))
+        assert all(end < start for end, start in zip(lane.ends, lane.starts[1:], strict=False))
