@@ -267,5 +267,5 @@ class SolveOptions:
 
     @classmethod
     def for_size(cls, units: int, seed: int = 0) -> SolveOptions:
-        """Return options with a search that grows with the number of units."""
-        return cls(seed=seed, evaluations=max(4000, 20 * units))
+        """Return options with a search that grows with the number of units, to some minutes for 500."""
+        return cls(seed=seed, evaluations=min(max(4000, units * units // 10), 25_000))

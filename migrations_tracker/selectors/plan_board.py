@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, Q, QuerySet
 from django.http import QueryDict
 
 from audit.models import CapabilityGap, Repository, SiteState
@@ -23,6 +23,17 @@ PAGE_SIZE = 50
 EVENTS_SHOWN = 12
 MISSING_SHOWN = 200
 COLUMNS = ("phase", "key")
+_SHOWN_COLUMNS = (
+    "title",
+    "phase",
+    "status",
+    "category",
+    "hours_likely",
+    "item_count",
+    "is_edited",
+    "person__name",
+)
+_TAUGHT_COLUMNS = ("crate", "status", "key", "rules", "base_hours", "hours_likely", "actual_hours")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +75,11 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """What the board shows. `cycles` are chains of edges that close, each of which a person can cut."""
+    """What the board shows.
+
+    `cycles` are chains of edges that close, each of which a person can cut; `learned` is what finished units
+    say about the base rates, with the points behind it.
+    """
 
     columns: Sequence[Column]
     crates: Sequence[str]
@@ -73,6 +88,7 @@ class Board:
     missing: int
     cycles: Sequence[Sequence[Precedence]]
     events: Sequence[PlanEvent]
+    learned: Sequence[Correction]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,27 +114,20 @@ def filters_read(query: QueryDict) -> UnitFilters:
 def board(*, plan: Plan, filters: UnitFilters) -> Board:
     """Return the board of a plan."""
     units = _narrowed(WorkUnit.objects.filter(plan=plan), filters)
-    totals = {
-        (phase, status): (count, hours or 0.0)
-        for phase, status, count, hours in units.order_by()
-        .values_list("phase", "status")
-        .annotate(Count("id"), Sum("hours_likely"))
-    }
-    shown: dict[tuple[int, str], list[WorkUnit]] = {}
-    for unit in units.select_related("person").order_by("-weight", "key"):
-        group = shown.setdefault((unit.phase, unit.status), [])
-        if len(group) < SHOWN:
-            group.append(unit)
-    names = WorkUnit.objects.filter(plan=plan).exclude(crate="").order_by("crate")
+    groups: dict[tuple[int, str], list[WorkUnit]] = {}
+    for unit in units.select_related("person").only(*_SHOWN_COLUMNS).order_by("-weight", "key"):
+        groups.setdefault((unit.phase, unit.status), []).append(unit)
+    all_units = list(WorkUnit.objects.filter(plan=plan).only(*_TAUGHT_COLUMNS))
     return Board(
-        columns=[_column(phase, shown, totals) for phase in Phase],
-        crates=list(names.values_list("crate", flat=True).distinct()),
+        columns=[_column(phase, groups) for phase in Phase],
+        crates=sorted({unit.crate for unit in all_units} - {""}),
         people=list(plan.people.values_list("name", flat=True)),
-        total=sum(count for count, _ in totals.values()),
+        total=sum(map(len, groups.values())),
         missing=missing_sites(repository=plan.repository).count()
         + missing_gaps(repository=plan.repository).count(),
         cycles=cycles_of(plan=plan),
         events=list(PlanEvent.objects.filter(plan=plan).select_related("actor", "unit")[:EVENTS_SHOWN]),
+        learned=list(learn(finished_units(all_units)).values()),
     )
 
 
@@ -129,12 +138,6 @@ def unit_list(*, plan: Plan, filters: UnitFilters, cursor: str = "") -> UnitList
         waits=Count("edges_in", filter=~Q(edges_in__state=PrecedenceState.CUT), distinct=True)
     )
     return UnitList(keyset_page(rows, columns=COLUMNS, cursor=cursor, size=PAGE_SIZE), units.count())
-
-
-def learned(*, plan: Plan) -> list[Correction]:
-    """Return what finished units say about the base rates, with the points behind it."""
-    done = WorkUnit.objects.filter(plan=plan, status=UnitStatus.FINISHED.value)
-    return list(learn(finished_units(done)).values())
 
 
 def missing_sites(*, repository: Repository) -> QuerySet[SiteState]:
@@ -178,15 +181,11 @@ def cycles_of(*, plan: Plan) -> list[list[Precedence]]:
     return [[rows[pk] for pk in cycle] for cycle in found]
 
 
-def _column(
-    phase: Phase,
-    shown: dict[tuple[int, str], list[WorkUnit]],
-    totals: dict[tuple[int, str], tuple[int, float]],
-) -> Column:
+def _column(phase: Phase, found: dict[tuple[int, str], list[WorkUnit]]) -> Column:
     groups = [
-        Group(status.value, label, shown.get(key, ()), *totals[key])
+        Group(status.value, label, units[:SHOWN], len(units), sum(unit.hours_likely for unit in units))
         for status, label in UNIT_STATUS_LABELS.items()
-        if (key := (phase.value, status.value)) in totals
+        if (units := found.get((phase.value, status.value)))
     ]
     return Column(phase.value, PHASE_LABELS[phase], groups, sum(group.total for group in groups))
 

@@ -100,13 +100,18 @@ def unit_page(*, unit: WorkUnit) -> UnitPage:
         .first()
     )
     reasons = unit_reasons(unit=unit, members=members)
+    edges = list(
+        Precedence.objects.filter(Q(before=unit) | Q(after=unit))
+        .select_related("before", "after")
+        .order_by("before__phase", "before__key", "after__phase", "after__key")
+    )
     others = WorkUnit.objects.filter(plan=unit.plan_id).exclude(pk=unit.pk).exclude(status="finished")
     return UnitPage(
         unit=unit,
         members=members,
         reasons=reasons,
-        waits_for=list(unit.edges_in.select_related("before").order_by("before__phase", "before__key")),
-        waited_for=list(unit.edges_out.select_related("after").order_by("after__phase", "after__key")),
+        waits_for=[edge for edge in edges if edge.after_id == unit.pk],
+        waited_for=[edge for edge in edges if edge.before_id == unit.pk],
         placement=newest_placement,
         people=list(Person.objects.filter(plan=unit.plan_id, is_active=True)),
         others=list(others.only("pk", "title", "phase", "key")[:UNITS_OFFERED]),
@@ -176,8 +181,13 @@ def estimate_of_row(unit: WorkUnit) -> Estimate:
     return Estimate(Hours(unit.hours_low, unit.hours_likely, unit.hours_high), parts, unit.base_hours)
 
 
-def unit_items(*, unit: WorkUnit, members: Sequence[Member]) -> dict[str, OpenItem]:
-    """Return a unit's members as items with their facts, by id."""
+def unit_items(
+    *, unit: WorkUnit, members: Sequence[Member], asks_drivers: bool = False
+) -> dict[str, OpenItem]:
+    """Return a unit's members as items with their facts, by id.
+
+    What drivers said of their PTX matters to weights alone, and is left out unless asked for.
+    """
     scan_run = unit.plan.scan_run_id
     names = rule_names()
     states = [member.state for member in members if member.state is not None]
@@ -206,12 +216,18 @@ def unit_items(*, unit: WorkUnit, members: Sequence[Member]) -> dict[str, OpenIt
         for state in states
         if state.rule_id in names
     ]
-    inventory = inventory_of_row(WorkspaceInventory.objects.filter(scan_run=scan_run).first())
-    facts = Facts(sites, cases, inventory, loads_of(symbols, inventory))
+    inventory = inventory_of_row(_inventory(unit))
+    facts = Facts(sites, cases, inventory, loads_of(symbols, inventory) if asks_drivers else {})
     found = items_of(facts, default_catalogue(), PolicyNames())
     mine = {f"site:{m.row.site_id}" for m in members if m.row.site_id}
     mine |= {gap_item_id(gap.operator, gap.device, gap.direction) for gap in gaps}
     return {item.id: item for item in found if item.id in mine}
+
+
+def _inventory(unit: WorkUnit) -> WorkspaceInventory | None:
+    """Return the inventory of the scan that the plan was held to, which may have come with the unit."""
+    scan_run = unit.plan.scan_run
+    return getattr(scan_run, "inventory", None) if scan_run is not None else None
 
 
 def _parity_fact(operator: str, items: Mapping[str, OpenItem]) -> ParityFact:

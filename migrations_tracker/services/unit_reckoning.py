@@ -21,7 +21,7 @@ def unit_reckon(*, unit: WorkUnit) -> list[str]:
 
     Hours that a person gave stay.
     """
-    items = unit_items(unit=unit, members=unit_members(unit=unit))
+    items = unit_items(unit=unit, members=unit_members(unit=unit), asks_drivers=True)
     core = unit_of_row(unit, items)
     done = WorkUnit.objects.filter(plan=unit.plan_id, status=UnitStatus.FINISHED.value)
     hours = estimate(core, items, corrections=learn(finished_units(done)))

@@ -214,7 +214,6 @@ def _context(plan: Plan, filters: plan_board.UnitFilters) -> dict[str, object]:
         "statuses": [(status.value, label) for status, label in UNIT_STATUS_LABELS.items()],
         "schedules": schedule_list(plan=plan)[:1],
         "formats": list(CONTENT_TYPES),
-        "learned": plan_board.learned(plan=plan),
     }
 
 

@@ -309,7 +309,7 @@ def _do(
 
 def _unit(pk: int) -> WorkUnit:
     rows = WorkUnit.objects.select_related(
-        "plan__repository", "plan__scan_run__commit", "person", "confirmed_by", "pin_person"
+        "plan__repository", "plan__scan_run__inventory", "person", "confirmed_by", "pin_person"
     )
     return get_object_or_404(rows, pk=pk)
 

@@ -36,7 +36,7 @@ from tests.factories import make_repository
 from tests.migrations_tracker.plan_fixture import make_plan, results, scan
 from workers.models import Runner
 
-MAX_QUERIES = 20
+MAX_QUERIES = 12
 QUICK = SolveOptions(evaluations=40, deterministic_time=0.5)
 MONDAY = datetime(2026, 6, 1, 9, tzinfo=UTC)
 PERSON = {
