@@ -58,7 +58,7 @@ def inventory_of(judgement: Judgement) -> Inventory:
 
 def _kernels(judgement: Judgement) -> Mapping[str, tuple[str, ...]]:
     kernels = judgement.kernels
-    found = {
+    found: dict[str, tuple[str, ...]] = {
         symbol: (text_digest(text.text),)
         for symbol, text in zip(kernels.symbols, kernels.texts, strict=True)
         if text.name

@@ -97,7 +97,7 @@ def _unverify(scan_run: ScanRun) -> None:
     unproved = SiteMigration.objects.filter(
         ~Exists(standing), status=Status.VERIFIED.value, site__repository=scan_run.repository_id
     )
-    sites = [pk for pk in unproved.values_list("site", flat=True) if pk is not None]
+    sites = list(unproved.values_list("site", flat=True))
     site_migrations_move_by_scan(
         sites=sites,
         sources=(Status.VERIFIED,),

@@ -69,7 +69,8 @@ def test_positions_count_the_working_ticks_before(calendar: WorkCalendar, origin
 def test_a_lane_finds_the_first_room_however_it_was_filled() -> None:
     draw = random.Random(7)
     for _ in range(200):
-        lane, busy = Lane(), set()
+        lane = Lane()
+        busy: set[int] = set()
         for _ in range(12):
             ready, length = draw.randrange(30), draw.randrange(1, 5)
             start = lane.earliest(ready, length)

@@ -13,12 +13,14 @@ from migrations_tracker.errors import ChangedMeanwhileError, PlanError
 from migrations_tracker.models import Person, Plan, PlanEvent, Precedence, UnitMember, WorkUnit
 from migrations_tracker.scheduling.catalogue import FixCategory
 from migrations_tracker.scheduling.units import Phase
+from migrations_tracker.selectors.plan_problem import plan_problem
 from migrations_tracker.services.plan_proposals import plan_propose
-from migrations_tracker.services.unit_progress import pre_flight_confirm, unit_finish, unit_start
+from migrations_tracker.services.unit_progress import pre_flight_confirm, unit_finish, unit_spend, unit_start
 from migrations_tracker.services.work_units import (
     members_move,
     unit_add,
     unit_date,
+    unit_estimate,
     unit_merge,
     unit_pin,
     unit_rename,
@@ -225,3 +227,79 @@ def test_what_was_told_of_a_plan_is_not_rewritten(unit: WorkUnit, ada: User) -> 
     unit_rename(unit=unit, title="Mine", actor=ada)
     with pytest.raises(ProgrammingError, match="Cannot update"), transaction.atomic():
         PlanEvent.objects.filter(unit=unit).update(what="Nothing happened.")
+
+
+def test_hours_that_a_person_gave_stay_until_the_rates_are_asked_again(
+    plan: Plan, unit: WorkUnit, ada: User
+) -> None:
+    reckoned = unit.hours_likely
+    with pytest.raises(PlanError, match="in that order"):
+        unit_estimate(unit=unit, hours=(3.0, 2.0, 4.0), actor=ada)
+    unit_estimate(unit=unit, hours=(20.0, 30.0, 50.0), actor=ada, reason="the macro is in the way")
+    plan_propose(repository=plan.repository, actor=None)
+    unit.refresh_from_db()
+    assert (unit.hours_low, unit.hours_likely, unit.hours_high) == (20.0, 30.0, 50.0)
+    assert unit.base_hours == pytest.approx(reckoned, abs=0.001)
+    assert told(unit)[0] == "Estimated at 30 hours, 20 to 50."
+    unit_estimate(unit=unit, hours=None, actor=ada)
+    unit.refresh_from_db()
+    assert unit.hours_likely == pytest.approx(reckoned, abs=0.001)
+
+
+def test_a_unit_of_ones_own_has_no_rates_to_go_back_to(plan: Plan, ada: User) -> None:
+    own = unit_add(
+        plan=plan,
+        title="Guide",
+        reason="people ask",
+        phase=Phase.REDESIGNS,
+        category=FixCategory.ANNOTATION,
+        hours=(1, 2, 4),
+        actor=ada,
+    )
+    with pytest.raises(PlanError, match="give its hours"):
+        unit_estimate(unit=own, hours=None, actor=ada)
+
+
+def test_a_split_shares_the_hours_out_and_a_merge_brings_them_back(unit: WorkUnit, ada: User) -> None:
+    whole = unit.hours_likely
+    part = unit_split(unit=unit, members=some(unit), title="Two of them", actor=ada)
+    unit.refresh_from_db()
+    assert 0 < part.hours_likely < whole
+    assert part.weight > 0
+    assert whole < part.hours_likely + unit.hours_likely
+    unit_merge(unit=part, into=unit, actor=ada)
+    unit.refresh_from_db()
+    assert unit.hours_likely == pytest.approx(whole, abs=0.001)
+
+
+def test_hours_spent_leave_less_to_do(plan: Plan, unit: WorkUnit, person: Person, ada: User) -> None:
+    with pytest.raises(PlanError, match="under way"):
+        unit_spend(unit=unit, hours=1.0, actor=ada)
+    begun = begin(unit, person, ada)
+    before = plan_problem(plan=plan, now=MONDAY).hours[unit.key]
+    unit_spend(unit=begun, hours=before.likely / 2, actor=ada)
+    assert plan_problem(plan=plan, now=MONDAY).hours[unit.key].likely == pytest.approx(before.likely / 2)
+
+
+@pytest.mark.parametrize("hours", [0.0, -1.0, 10_001.0, float("nan"), float("inf")])
+def test_hours_that_nobody_can_have_spent_are_refused(
+    unit: WorkUnit, person: Person, ada: User, hours: float
+) -> None:
+    begun = begin(unit, person, ada)
+    with pytest.raises(PlanError, match="above 0"):
+        unit_spend(unit=begun, hours=hours, actor=ada)
+
+
+def test_who_looked_at_an_older_version_moves_merges_and_dates_nothing(
+    unit: WorkUnit, other: WorkUnit, ada: User
+) -> None:
+    seen = unit.version
+    unit_rename(unit=unit, title="Ada's", actor=ada)
+    for act in (
+        lambda: members_move(members=some(unit), source=unit, target=other, actor=ada, seen_version=seen),
+        lambda: unit_merge(unit=unit, into=other, actor=ada, seen_version=seen),
+        lambda: unit_date(unit=unit, deadline=MONDAY, actor=ada, seen_version=seen),
+        lambda: unit_estimate(unit=unit, hours=(1, 2, 3), actor=ada, seen_version=seen),
+    ):
+        with pytest.raises(ChangedMeanwhileError):
+            act()

@@ -120,6 +120,9 @@ def test_who_may_not_plan_sees_the_plan_and_changes_nothing(ada_client: Client, 
         ("plan-unit-add", [plan.repository.slug]),
         ("plan-people", [plan.repository.slug]),
         ("schedule-ask", [plan.repository.slug]),
+        ("plan-settings", [plan.repository.slug]),
+        ("unit-hours", [unit.pk]),
+        ("unit-spent", [unit.pk]),
         ("unit-rename", [unit.pk]),
         ("unit-confirm", [unit.pk]),
         ("precedence-cut", [unit.edges_in.earliest("pk").pk]),
@@ -427,3 +430,55 @@ def test_no_page_of_the_plan_takes_more_queries_when_there_is_more(
     ):
         with django_assert_max_num_queries(MAX_QUERIES):
             assert root_client.get(address).status_code == 200, address
+
+
+def test_a_bar_that_was_dropped_is_pinned_without_another_page(
+    root_client: Client, schedule: Schedule
+) -> None:
+    unit = WorkUnit.objects.filter(rules=["host-readback"]).earliest("pk")
+    page = text(root_client, "schedule-detail", schedule.pk)
+    assert f'data-unit="{unit.pk}"' in page
+    person = Person.objects.get(name="bo")
+    assert f'data-person="{person.pk}"' in page
+    where = reverse("schedule-pin", args=[schedule.pk])
+    asked = {"HX-Request": "true"}
+    wish = {"unit": unit.pk, "start": "2027-06-02T09:00", "person": person.pk}
+    answer = root_client.post(where, wish, headers=asked)
+    assert answer.status_code == 200
+    assert b"is pinned" in answer.content
+    assert b"<html" not in answer.content
+    unit.refresh_from_db()
+    assert (unit.pin_start, unit.pin_person) == (datetime(2027, 6, 2, 9, tzinfo=UTC), person)
+    assert "bar critical pinned" in (found := text(root_client, "schedule-detail", schedule.pk)) or (
+        "bar pinned" in found
+    )
+    refused = root_client.post(where, {**wish, "start": "no time"}, headers=asked)
+    assert refused.status_code == 422
+    assert b'role="alert"' in refused.content
+    assert b"<html" not in refused.content
+
+
+def test_a_unit_is_estimated_by_hand_on_its_page(root_client: Client, plan: Plan) -> None:
+    unit = sweep()
+    wish = {"low": 2, "likely": 3, "high": 9, "version": unit.version}
+    assert post(root_client, "unit-hours", unit.pk, **{**wish, "high": ""}).status_code == 422
+    assert post(root_client, "unit-hours", unit.pk, **{**wish, "high": 1}).status_code == 409
+    assert post(root_client, "unit-hours", unit.pk, **wish).status_code == 302
+    assert "by hand" in text(root_client, "unit-detail", unit.pk)
+    stale = post(root_client, "unit-hours", unit.pk, low="", likely="", high="", version=unit.version)
+    assert stale.status_code == 409
+
+
+def test_what_counts_is_set_for_the_plan_and_shown_with_its_schedules(
+    root_client: Client, schedule: Schedule
+) -> None:
+    slug = schedule.plan.repository.slug
+    rates = {"always_taken": 9, "reach": 1, "blocks": 2, "base": 1, "phase_order": "strict"}
+    assert post(root_client, "plan-settings", slug, **{**rates, "reach": -1}).status_code == 422
+    assert post(root_client, "plan-settings", slug, **rates).status_code == 302
+    assert "always taken 9" in text(root_client, "schedule-list", slug)
+    assert "always taken 3" in text(root_client, "schedule-detail", schedule.pk)
+    post(root_client, "schedule-ask", slug)
+    assert "always taken 9" in text(root_client, "schedule-detail", Schedule.objects.latest("pk").pk)
+    post(root_client, "schedule-ask", slug, blocks=40)
+    assert "a unit that waits for it 40" in Schedule.objects.latest("pk").what_if_text

@@ -16,7 +16,7 @@ def keep_hours_that_people_gave(apps, schema_editor) -> None:  # type: ignore[no
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("migrations_tracker", "0009_schedule_texts"),
+        ("migrations_tracker", "0011_bulk_changes"),
     ]
 
     operations = [

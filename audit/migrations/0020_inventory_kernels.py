@@ -8,7 +8,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("audit", "0016_lineage_rulings"),
+        ("audit", "0019_driver_answers"),
     ]
 
     operations = [
