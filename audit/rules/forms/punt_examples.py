@@ -147,6 +147,43 @@ INVALID = (
         path="ferrotorch-vision/src/lib.rs",
     ),
     Example(
+        "data that goes on to an operator which refuses the device, as a tensor of the host",
+        """
+        pub fn aggregate(x: &Tensor<f32>, rows: &[usize]) -> FerrotorchResult<Tensor<f32>> {
+            let data = x.data_vec()?;  //~ FT005
+            let picked: Vec<f32> = rows.iter().map(|r| data[*r]).collect();
+            let n = picked.len();
+            let messages = Tensor::from_storage(TensorStorage::cpu(picked), vec![n], false)?;
+            let summed = segments(&messages, rows)?;
+            let values = summed.data_vec()?;
+            let out = values.iter().map(|v| v + 1.0).collect();
+            Tensor::from_storage(TensorStorage::cpu(out), vec![n], false)
+        }
+
+        fn segments(x: &Tensor<f32>, rows: &[usize]) -> FerrotorchResult<Tensor<f32>> {
+            if x.is_cuda() {
+                return Err(FerrotorchError::NotImplementedOnCuda { op: "segments" });
+            }
+            Tensor::from_storage(TensorStorage::cpu(sums(x.data()?, rows)), vec![rows.len()], false)
+        }
+        """,
+        path="ferrotorch-graph/src/lib.rs",
+    ),
+    Example(
+        "norm that an optimizer takes on the host at each step",
+        """
+        fn inf_norm(v: &Tensor<f32>) -> FerrotorchResult<f64> {
+            let data = v.data_vec()?;  //~ FT005
+            let mut most = 0.0_f64;
+            for x in data {
+                most = most.max(f64::from(x.abs()));
+            }
+            Ok(most)
+        }
+        """,
+        path="ferrotorch-optim/src/lbfgs.rs",
+    ),
+    Example(
         "operator that returns one element",
         """
         pub fn det<T: Float>(x: &Tensor<T>) -> FerrotorchResult<T> {

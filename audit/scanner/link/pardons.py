@@ -19,6 +19,7 @@ _CONVERTS = re.compile(r"(?:^|_)(?:to|as|into|from)_")
 _FIRST_ELEMENT = re.compile(r"\s*\??\s*\[\s*0\s*\]")
 # Given the path of a file and no tensor, a function works on what it loads.
 _PATHS = frozenset({"Path", "PathBuf"})
+_WALKED = re.compile(r"\s*&?\w+\s*$")
 _ITERATES = frozenset({"iter", "into_iter"})
 
 
@@ -52,6 +53,7 @@ class Pardons:
         self._for_reading: dict[int, bool] = {}
         self._setup_name = any_pattern(graph.profile.setup.constructor_patterns)
         self._check_name = any_pattern(graph.profile.setup.check_patterns)
+        self._optimizer_path = any_pattern(graph.profile.autograd.optimizer_path_patterns)
         self._export_name = any_pattern(graph.profile.setup.export_patterns)
 
     def pardon(self, function: Fn, call: Call) -> str:
@@ -147,13 +149,20 @@ class Pardons:
         )
 
     def _reduces_on_host(self, function: Fn) -> bool:
-        """Say whether GPU code reads device data whole, to reduce it to one value on the host."""
-        if not self._graph.is_gpu_located(function):
+        """Say whether GPU code, or an optimizer, reads device data whole and reduces it on the host."""
+        if not (self._graph.is_gpu_located(function) or self._optimizer_path.search(function.unit.path)):
             return False
         downloads = self._graph.profile.downloads
         names = [call.name for call in function.facts.calls]
-        return self._graph.operands.returns_scalar(function) and (
-            any(name in downloads for name in names) and not _ITERATES.isdisjoint(names)
+        loops = (
+            function.text(region.condition_start, region.condition_end)
+            for region in function.facts.regions
+            if region.kind == RegionKind.LOOP
+        )
+        return (
+            self._graph.operands.returns_scalar(function)
+            and any(name in downloads for name in names)
+            and (not _ITERATES.isdisjoint(names) or any(map(_WALKED.match, loops)))
         )
 
     def _is_backend_default(self, function: Fn) -> bool:
@@ -223,9 +232,28 @@ class Pardons:
                 if callee.index in self._gates.found:
                     # Whether a gate speaks for what is read was asked before.
                     continue
-                if callee.index in self._rejections.found and self._graph.gets_device_data(function, other):
+                if (
+                    callee.index in self._rejections.found
+                    and self._graph.gets_device_data(function, other)
+                    and self.hands_tensors_over(function, other, callee)
+                ):
                     return "rejected"
         return ""
+
+    def hands_tensors_over(self, function: Fn, call: Call, callee: Fn) -> bool:
+        """Say whether what a call gives for the callee's tensors may be on a device; lists never are."""
+        operands = self._graph.operands
+        parameters = [one for one in callee.facts.parameters if one.name != "self"]
+        arguments = self._graph.resolver.arguments(function, call)
+        if len(parameters) != len(arguments) or operands.names_device_type(callee.self_type):
+            return True
+        flow = self._graph.flow(function)
+        given = [
+            argument
+            for parameter, argument in zip(parameters, arguments, strict=True)
+            if operands.names_device_type(parameter.type)
+        ]
+        return not given or any(operands.may_be_on_device(function, flow, one, call) for one in given)
 
     def _speaks_for(self, function: Fn, access: Call, read: Call) -> bool:
         """Say whether what an accessor refuses is what is read, or the operator's first tensor."""

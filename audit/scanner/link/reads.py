@@ -255,7 +255,7 @@ class Reads:
         )
 
     def _is_made_by_host_code(self, function: Fn, read: Call, operand: str) -> bool:
-        """Say whether an operand is what a function made on the host that is given no tensor and has none."""
+        """Say whether an operand is what a function made on the host, of nothing that may be on a device."""
         name = operand.strip().lstrip("&")
         let = self._graph.flow(function).let_in_scope(name, read.start, read.region)
         if let is None or self._graph.place_at(function, read) is Place.DEVICE:
@@ -272,13 +272,15 @@ class Reads:
         if made is None or function.text(made.end, let.value_end).strip("? \n"):
             return False
         makers = self._graph.resolver.resolve(function, made)
-        return bool(makers) and all(
-            not self._graph.operands.holds_tensor(one)
-            and one.index not in self._launches.found
-            and self._answers_from_host(one)
-            and self._graph.profile.uploads.isdisjoint(call.name for call in one.facts.calls)
-            for one in makers
-        )
+        return bool(makers) and all(self._works_on_host(function, made, one) for one in makers)
+
+    def _works_on_host(self, function: Fn, call: Call, maker: Fn) -> bool:
+        """Say whether a function that is called has no tensor of its own, and is given none of a device."""
+        if not self._graph.profile.uploads.isdisjoint(one.name for one in maker.facts.calls):
+            return False
+        if self._graph.operands.holds_tensor(maker):
+            return not maker.self_type and not self._pardons.hands_tensors_over(function, call, maker)
+        return maker.index not in self._launches.found and self._answers_from_host(maker)
 
     def _answers_from_host(self, maker: Fn) -> bool:
         """Say whether a function makes a tensor of the host, or hands on what another one makes."""
