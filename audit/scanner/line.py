@@ -8,6 +8,7 @@ from pathlib import Path
 
 from audit.rules import RULES
 from audit.scanner.cache import DirectoryCache, FactsCache
+from audit.scanner.carried import Carried
 from audit.scanner.errors import ScanError
 from audit.scanner.pipeline import scan
 from audit.scanner.profile_choice import profile_for
@@ -61,6 +62,7 @@ class _LineScanner:
         self._cache: FactsCache = DirectoryCache(job.cache)
         self._assembler: Assembler | None = find_assembler(cache=job.cache, jobs=1)
         self._reports: dict[str, ScanReport | None] = {}
+        self._carried = Carried()
 
     def scan(self, commit: CommitJob) -> ScannedCommit:
         """Scan a commit and say what became of its first parent's results."""
@@ -96,6 +98,7 @@ class _LineScanner:
             cache=self._cache,
             assembler=self._assembler,
             earlier=earlier,
+            carried=self._carried,
         )
         return replace(report, profile_reason=chosen.reason)
 

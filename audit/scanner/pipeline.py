@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from audit.rules.base import Rule
 from audit.scanner.cache import FactsCache
+from audit.scanner.carried import Carried, CarriedFacts
 from audit.scanner.extract import extract
 from audit.scanner.extract.facts import NO_FACTS, FileFacts
 from audit.scanner.fingerprint import strict_fingerprints
@@ -70,6 +71,7 @@ def scan(
     observe: Observer | None = None,
     earlier: Sequence[EarlierResult] = (),
     reports: KeptReports | None = None,
+    carried: Carried | None = None,
 ) -> ScanReport:
     """Scan a tree. Files that can't be read or parsed are in the manifest; the scan goes on without them.
 
@@ -77,13 +79,14 @@ def scan(
     look at the workspace or asks for `earlier` results. Rules that need the assembler report themselves as
     not run when none is given, unless a `driver` answered to every text. Of the `earlier` results that are
     not among those of this scan, the report says what became of them. `observe` is shown the linked
-    workspace once the rules have judged it; it must keep nothing of it.
+    workspace once the rules have judged it; it must keep nothing of it. What is `carried` from the last scan
+    is used, and replaced by what this one leaves.
     """
     started = time.monotonic()
     report = progress or _ignore
     # The workspace is gone when `_examine` returns: a collection behind it finds nothing to walk.
     with _without_collections():
-        reads = _read_all(source, report)
+        reads = _read_all(source, report, carried.contents if carried is not None else {})
         ptx_judge = judged_by(
             assembler.version if assembler is not None else "", driver.label if driver is not None else ""
         )
@@ -92,7 +95,18 @@ def scan(
         examined = reports.get(key, source.info) if reports is not None and key else None
         if examined is None:
             examined = _examine(
-                reads, source, profile, rules, jobs, cache, assembler, driver, report, observe, earlier
+                reads,
+                source,
+                profile,
+                rules,
+                jobs,
+                cache,
+                assembler,
+                driver,
+                report,
+                observe,
+                earlier,
+                carried,
             )
             if reports is not None and key:
                 reports.put(key, examined)
@@ -119,19 +133,21 @@ def _examine(
     report: ProgressCallback,
     observe: Observer | None,
     earlier: Sequence[EarlierResult],
+    carried: Carried | None,
 ) -> ScanReport:
     rust = {
         read.file.path: read.content
         for read in reads
         if read.file.path.endswith(".rs") and isinstance(read.content, Content)
     }
-    facts = _extract_all(rust, jobs, cache, report)
+    facts = _extract_all(rust, jobs, cache if carried is None else CarriedFacts(carried, cache), report)
     report(Progress("link", 0, 1))
-    workspace, bad_manifests = _link(reads, rust, facts)
-    resolver = Resolver(workspace)
+    before = carried.taken() if carried is not None else None
+    workspace, bad_manifests = _link(reads, rust, facts, before.workspace if before is not None else None)
+    resolver = Resolver(workspace, before.resolver if before is not None else None)
     texts = PtxTexts(workspace, resolver, _included(reads))
     kernels = Kernels(texts, assembler, profile.ptx_targets, driver)
-    summaries = Summaries(workspace, resolver, profile)
+    summaries = Summaries(workspace, resolver, profile, before)
     judgement = Judgement(workspace, summaries, profile, kernels, _documents(reads))
     report(Progress("link", 1, 1))
     report(Progress("judge", 0, len(rules)))
@@ -139,6 +155,13 @@ def _examine(
     report(Progress("judge", len(rules), len(rules)))
     if observe is not None:
         observe(judgement)
+    outcomes = _outcomes(judgement, results, earlier)
+    if carried is not None:
+        carried.leave(
+            {one.content.blob_id: one.content for one in reads if isinstance(one.content, Content)},
+            {rust[path].blob_id: one for path, one in facts.items()},
+            summaries,
+        )
     return ScanReport(
         scanner_version=scanner_version(),
         profile_name=profile.name,
@@ -153,7 +176,7 @@ def _examine(
         rule_runs=runs,
         results=results,
         duration_seconds=0.0,
-        outcomes=_outcomes(judgement, results, earlier),
+        outcomes=outcomes,
     )
 
 
@@ -186,12 +209,14 @@ def _without_collections() -> Iterator[None]:
             gc.enable()
 
 
-def _read_all(source: Source, report: ProgressCallback) -> list[_Read]:
+def _read_all(source: Source, report: ProgressCallback, known: Mapping[str, Content]) -> list[_Read]:
     # What is skipped may be a folder (a submodule, a link, no permission): all below it was not seen.
     suffixes = (".rs", "Cargo.toml", _PTX_SUFFIX, DOCUMENT_SUFFIX)
     entries = [entry for entry in source.entries() if entry.skip_reason or entry.path.endswith(suffixes)]
     found = [_Read(entry, ReadFailure(entry.skip_reason)) for entry in entries if entry.skip_reason]
-    wanted = [entry for entry in entries if not entry.skip_reason]
+    readable = [entry for entry in entries if not entry.skip_reason]
+    found += [_Read(entry, known[entry.blob_id]) for entry in readable if entry.blob_id in known]
+    wanted = [entry for entry in readable if entry.blob_id not in known]
     for number, (file, content) in enumerate(source.read(wanted), 1):
         found.append(_Read(file, content))
         if number % 50 == 0 or number == len(wanted):
@@ -243,7 +268,10 @@ def _extracted(
 
 
 def _link(
-    reads: Sequence[_Read], contents: Mapping[str, Content], facts: Mapping[str, FileFacts]
+    reads: Sequence[_Read],
+    contents: Mapping[str, Content],
+    facts: Mapping[str, FileFacts],
+    before: Workspace | None,
 ) -> tuple[Workspace, dict[str, str]]:
     manifests = {
         read.file.path: read.content.data
@@ -252,7 +280,7 @@ def _link(
     }
     packages, bad = parse_packages(manifests)
     units = [Unit(path, contents[path].blob_id, contents[path].data, one) for path, one in facts.items()]
-    return Workspace(units, packages), bad
+    return Workspace(units, packages, before), bad
 
 
 def _included(reads: Sequence[_Read]) -> dict[str, str]:

@@ -174,13 +174,17 @@ class LineWriter:
         """Return what the report says of the parent's results, by their sites."""
         if not report.outcomes:
             return {}
-        parent = ScanRun.objects.filter(
+        scans = ScanRun.objects.filter(
             repository=self._repository,
             commit__object_id=planned.first_parent,
             state=RowState.SUCCEEDED,
             scanner_version=report.scanner_version,
             ptxas_version=report.ptxas_version,
-        ).latest("id")
+        )
+        parent = scans.order_by("-id").first()
+        if parent is None:
+            # The history begins behind it: what was there is no site of this branch.
+            return {}
         sites = list(Result.objects.filter(scan_run=parent).order_by("id").values_list("site_id", flat=True))
         return {sites[place]: outcome for place, outcome in report.outcomes.items() if place < len(sites)}
 

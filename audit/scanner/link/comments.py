@@ -45,11 +45,14 @@ def blocks_of(unit: Unit, words: Sequence[bytes] = ()) -> Iterator[CommentBlock]
 
     The words are given in lower case.
     """
-    lower = unit.data.lower() if words else b""
+    lower = unit.lowered if words else b""
     present = [word for word in words if word in lower]
     if words and not present:
         return
-    for start, end in _spans(unit):
+    spans = unit.told.get(_spans)
+    if spans is None:
+        spans = unit.told[_spans] = list(_spans(unit))
+    for start, end in spans:
         if not words:
             yield CommentBlock(unit, start, end)
         for word in present:

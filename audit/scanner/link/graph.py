@@ -31,26 +31,33 @@ class Reason(NamedTuple):
 class CallGraph:
     """A linked workspace under one profile, as everything that computes effects needs it."""
 
-    def __init__(self, workspace: Workspace, resolver: Resolver, profile: Profile) -> None:
+    def __init__(
+        self, workspace: Workspace, resolver: Resolver, profile: Profile, before: CallGraph | None = None
+    ) -> None:
+        """Take over the control flow of functions that have not changed since the graph before."""
         self.workspace = workspace
         self.resolver = resolver
         self.profile = profile
         self.tests = DeviceTests(profile)
+        self._flows: dict[Fn, Flow] = {}
+        if before is not None and before.profile == profile:
+            self.tests = before.tests
+            functions = set(workspace.functions)
+            self._flows = {one: flow for one, flow in before._flows.items() if one in functions}
         self.operands = Operands(profile, workspace)
         self.constructors = Mentions(profile.tests.constructors)
         self.transfers = frozenset(profile.transfer.transfer_apis) | profile.uploads | profile.downloads
         self._features = frozenset(profile.gpu.features)
         self._error_macros = frozenset(profile.errors.macros)
-        self._flows: dict[int, Flow] = {}
         self._device_off: dict[int, bool] = {}
         self._gpu_files: dict[str, bool] = {}
         self._callers: dict[str, dict[int, list[tuple[Fn, Call]]]] = {}
 
     def flow(self, function: Fn) -> Flow:
         """Return the control flow of a function."""
-        found = self._flows.get(function.index)
+        found = self._flows.get(function)
         if found is None:
-            found = self._flows[function.index] = Flow(function, self.tests)
+            found = self._flows[function] = Flow(function, self.tests)
         return found
 
     @cached_property

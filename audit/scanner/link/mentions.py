@@ -13,17 +13,16 @@ class Mentions:
 
     def __init__(self, words: Iterable[str]) -> None:
         self._words = tuple(word.encode() for word in words)
-        self._offsets: dict[str, list[int]] = {}
 
     def within(self, unit: Unit, start: int, end: int) -> bool:
         """Say whether one of the words begins in a span of a file."""
-        offsets = self._offsets.get(unit.path)
+        offsets = unit.told.get(self._words)
         if offsets is None:
-            offsets = self._offsets[unit.path] = sorted(
+            offsets = unit.told[self._words] = sorted(
                 [offset for word in self._words for offset in _offsets(unit.data, word)]
             )
         index = bisect_left(offsets, start)
-        return index < len(offsets) and offsets[index] < end
+        return bool(index < len(offsets) and offsets[index] < end)
 
 
 def _offsets(data: bytes, word: bytes) -> list[int]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Iterator, Sequence
 
-from audit.scanner.extract.facts import CallKind
+from audit.scanner.extract.facts import Call, CallKind
 from audit.scanner.link.summaries import Summaries
 from audit.scanner.profile import any_pattern
 
@@ -63,14 +64,23 @@ def _called_by_tests(summaries: Summaries) -> set[str]:
         if function.is_test_code:
             calls = function.facts.calls
             found.update([call.name for call in calls])
-            for call in calls:
-                if call.kind == CallKind.MACRO:
-                    found.update(_WORD.findall(function.text(call.arguments_start, call.end)))
+            macros = [call for call in calls if call.kind == CallKind.MACRO]
+            for start, end in _outermost(macros):
+                found.update(_WORD.findall(function.text(start, end)))
         elif function.trait and function.trait not in summaries.workspace.traits:
             # A method of another crate's trait is called by that crate.
             found.add(function.name)
     for unit in summaries.workspace.units.values():
-        for call in unit.facts.calls:
+        for start, end in _outermost(unit.facts.calls):
             # An invocation between items makes the tests, of functions that it is given.
-            found.update(_WORD.findall(unit.text(call.arguments_start, call.end)))
+            found.update(_WORD.findall(unit.text(start, end)))
     return found
+
+
+def _outermost(calls: Sequence[Call]) -> Iterator[tuple[int, int]]:
+    """Yield the spans of arguments, calls being in source order, but none inside another one."""
+    last = -1
+    for call in calls:
+        if call.end > last:
+            yield call.arguments_start, call.end
+            last = call.end

@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 from audit.scanner.extract.facts import Call, CallKind, Let
 from audit.scanner.extract.items import split_list
 from audit.scanner.link.elements import element_type, opened_options, walked_lists
+from audit.scanner.link.given import Given, World
 from audit.scanner.link.passed import Key, Path, passed_paths
 from audit.scanner.link.standard import STANDARD_METHODS
 from audit.scanner.link.unit import Fn, Unit, base_type
@@ -29,12 +30,28 @@ _HEAD = 120
 class Resolver:
     """Resolves calls inside one workspace."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, before: Resolver | None = None) -> None:
+        """Take over from the resolver of the workspace before what would be found again."""
         self._workspace = workspace
-        self._types: dict[int, dict[str, str]] = {}
-        self._uses: dict[str, dict[str, tuple[str, ...]]] = {}
-        self._cache: dict[tuple[int, int, int], tuple[Fn, ...]] = {}
         self._by_arity: dict[tuple[str, int], list[Fn]] = {}
+        self._given: Given = Given() if before is None else before._given
+        if before is not None:
+            self._given.keep(self._world(), self.uses)
+        else:
+            self._given.world = self._world()
+
+    def _world(self) -> World:
+        """Return what resolutions depend on besides the function that calls."""
+        workspace = self._workspace
+        return World(
+            functions=frozenset(workspace.functions),
+            by_name=workspace.by_name,
+            struct_fields=workspace.struct_fields,
+            traits=frozenset(workspace.trait_methods),
+            visible=(workspace.packages, workspace.trait_homes),
+            facades={crate: self.uses(root) for crate, root in self._roots.items()},
+            passing=frozenset(workspace.functions[index] for index in self._passing),
+        )
 
     @cached_property
     def _free(self) -> dict[str, list[Fn]]:
@@ -66,15 +83,18 @@ class Resolver:
         """Return the functions that a call may call; nothing when it can't be told."""
         if call.name not in self._names and function.index not in self._passing:
             return ()
-        key = (function.index, call.start, call.end)
-        found = self._cache.get(key)
-        if found is None:
-            can_name = self._workspace.can_name
-            called = self._resolve(function, call)
-            for path in self.passed.get(key, ()):
-                called = called + self._at_argument(function, path)
-            found = tuple(one for one in called if can_name(function, one))
-            self._cache[key] = found
+        known = self._given.answers.get(function)
+        if known is None:
+            known = self._given.answers[function] = {}
+        answer = known.get((call.start, call.end))
+        if answer is not None:
+            return answer[1]
+        can_name = self._workspace.can_name
+        called = self._resolve(function, call)
+        for path in self.passed.get((function.index, call.start, call.end), ()):
+            called = called + self._at_argument(function, path)
+        found = tuple(one for one in called if can_name(function, one))
+        known[call.start, call.end] = (call, found)
         return found
 
     @cached_property
@@ -289,6 +309,7 @@ class Resolver:
 
     def _field_type(self, function: Fn, owner: str, name: str) -> str:
         type_ = function.self_type if owner == "self" else self.types(function).get(owner, "")
+        self._given.structs.setdefault(function, set()).add(type_)
         return self._workspace.struct_fields.get(type_, {}).get(name, "")
 
     def _declared(self, function: Fn, place: str) -> str:
@@ -300,7 +321,7 @@ class Resolver:
 
     def types(self, function: Fn) -> dict[str, str]:
         """Return the bare types of a function's parameters and of locals whose types can be told."""
-        found = self._types.get(function.index)
+        found = self._given.types.get(function)
         if found is None:
             found = {
                 parameter.name: _unwrapped(parameter.type)
@@ -317,7 +338,7 @@ class Resolver:
                 name, type_ = self._let_type(function, let)
                 if name and type_ and name not in found:
                     found[name] = type_
-            self._types[function.index] = found
+            self._given.types[function] = found
             for name, place in walked_lists(function):
                 found.setdefault(name, _unwrapped(element_type(self._declared(function, place))))
             for name, place in opened_options(function):
@@ -341,13 +362,11 @@ class Resolver:
 
     def uses(self, unit: Unit) -> dict[str, tuple[str, ...]]:
         """Return what each imported name of a file stands for, as path."""
-        found = self._uses.get(unit.path)
+        found: dict[str, tuple[str, ...]] | None = unit.told.get(_expand)
         if found is None:
-            found = {}
-            for use in unit.facts.uses:
-                for name, path in _expand(use.argument, ()):
-                    found[name] = path
-            self._uses[unit.path] = found
+            found = unit.told[_expand] = {
+                name: path for use in unit.facts.uses for name, path in _expand(use.argument, ())
+            }
         return found
 
 

@@ -27,11 +27,15 @@ class Summaries:
     `rejecting` refuse device data, `reads` read it on the host.
     """
 
-    def __init__(self, workspace: Workspace, resolver: Resolver, profile: Profile) -> None:
+    def __init__(
+        self, workspace: Workspace, resolver: Resolver, profile: Profile, before: Summaries | None = None
+    ) -> None:
         self.workspace = workspace
         self.resolver = resolver
         self.profile = profile
-        self.graph = CallGraph(workspace, resolver, profile)
+        self.graph: CallGraph = CallGraph(
+            workspace, resolver, profile, before.graph if before is not None else None
+        )
         self.tests = self.graph.tests
         self.operands = self.graph.operands
         self._launches = Launches(self.graph)

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from functools import cached_property, lru_cache
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from audit.scanner.extract.facts import FileFacts, Function, Region, Scope, ScopeKind
 from audit.scanner.link.cargo import Package
@@ -16,6 +16,7 @@ from audit.scanner.suppression import Allowance, find_allowances
 
 # Modules of tests that are compiled into the library, for other crates to run.
 _TEST_MODULE = re.compile(r"^(?:tests?|testgen|testing|test_\w+|\w+_tests?)$")
+_FIELD = re.compile(r"(?:^|[{,(\s])(?:pub(?:\([^)]*\))?\s+)?(\w+)\s*:\s*([^,{}]+)")
 _TEST_ATTRIBUTES = ("test", "rstest", "test_case", "quickcheck", "proptest")
 
 
@@ -44,7 +45,23 @@ class Unit:
         self.module_cfgs: tuple[Cfg, ...] = ()
         self.is_in_module_tree = False
         self.target_kind = "lib"
+        # A file that stays as it is, where it is, keeps its functions from one commit to the next.
+        self.functions: list[Fn] | None = None
+        self.told: dict[object, Any] = {}
+        """What others have worked out from the file and its place alone, under keys of theirs."""
         self._enclosing: dict[int, Enclosing] = {}
+
+    def stands_as(self, other: Unit) -> bool:
+        """Say whether this is the same file as another, in the same place of its workspace."""
+        return (
+            self.facts is other.facts
+            and self.data == other.data
+            and self.package is other.package
+            and self.module == other.module
+            and self.module_cfgs == other.module_cfgs
+            and self.is_in_module_tree == other.is_in_module_tree
+            and self.target_kind == other.target_kind
+        )
 
     def enclosing(self, scope: int) -> Enclosing:
         """Return what encloses the functions whose innermost scope has this index, -1 for none."""
@@ -61,6 +78,22 @@ class Unit:
     def line_starts(self) -> list[int]:
         """The offsets at which lines start."""
         return list(accumulate([len(line) + 1 for line in self.data.split(b"\n")[:-1]], initial=0))
+
+    @cached_property
+    def lowered(self) -> bytes:
+        """The bytes in lower case."""
+        return self.data.lower()
+
+    @cached_property
+    def struct_fields(self) -> list[tuple[str, dict[str, str]]]:
+        """The structs of the file, each with its fields and their types as written."""
+        found = []
+        for item in self.facts.items:
+            if item.kind == "struct":
+                text = self.text(item.start, item.end)
+                body = text[text.find("{") :] if "{" in text else ""
+                found.append((item.name, {name: type_.strip() for name, type_ in _FIELD.findall(body)}))
+        return found
 
     def line(self, offset: int) -> int:
         """Return the line of an offset, from 1."""

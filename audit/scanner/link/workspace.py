@@ -14,28 +14,44 @@ from audit.scanner.link.cfg import cfgs_of
 from audit.scanner.link.unit import Fn, Unit, base_type
 
 _PATH_ATTRIBUTE = re.compile(r'#\[\s*path\s*=\s*"([^"]+)"')
-_FIELD = re.compile(r"(?:^|[{,(\s])(?:pub(?:\([^)]*\))?\s+)?(\w+)\s*:\s*([^,{}]+)")
 _FIRST_NAME = re.compile(rb"[(\[{]\s*([A-Za-z_]\w*)\s*[,)\]}]")
 _ROOT_NAMES = ("lib.rs", "main.rs", "mod.rs")
 
 
 class Workspace:
-    """All files of the tree, linked."""
+    """All files of the tree, linked.
 
-    def __init__(self, units: Iterable[Unit], packages: tuple[Package, ...]) -> None:
+    What stands in the workspace `before` as it stands here is taken from there, which is used up by that.
+    """
+
+    def __init__(
+        self, units: Iterable[Unit], packages: tuple[Package, ...], before: Workspace | None = None
+    ) -> None:
         self.units = {unit.path: unit for unit in sorted(units, key=lambda unit: unit.path)}
-        self.packages = packages
+        self.packages: tuple[Package, ...] = (
+            packages if before is None else _as_before(packages, before.packages)
+        )
         self._assign_packages()
         self._walk_module_trees()
+        if before is not None:
+            self._take_units(before.units)
         self.functions: list[Fn] = []
         self.by_name: dict[str, list[Fn]] = defaultdict(list)
         for unit in self.units.values():
-            for facts in unit.facts.functions:
-                function = Fn(unit, facts, len(self.functions))
+            if unit.functions is None:
+                unit.functions = [Fn(unit, facts, 0) for facts in unit.facts.functions]
+            for function in unit.functions:
+                function.index = len(self.functions)
                 self.functions.append(function)
                 self.by_name[function.name].append(function)
         self.expansions: dict[int, list[str]] = defaultdict(list)
         self._expand_macros()
+
+    def _take_units(self, before: Mapping[str, Unit]) -> None:
+        for path, unit in self.units.items():
+            known = before.get(path)
+            if known is not None and unit.stands_as(known):
+                self.units[path] = known
 
     def _expand_macros(self) -> None:
         """Give the functions that macros define the names that their invocations splice in."""
@@ -103,13 +119,8 @@ class Workspace:
         """The base types of the fields of every struct, by the struct's bare name."""
         found: dict[str, dict[str, str]] = {}
         for unit in self.units.values():
-            for item in unit.facts.items:
-                if item.kind == "struct":
-                    text = unit.text(item.start, item.end)
-                    body = text[text.find("{") :] if "{" in text else ""
-                    found.setdefault(item.name, {}).update(
-                        (name, type_.strip()) for name, type_ in _FIELD.findall(body)
-                    )
+            for name, fields in unit.struct_fields:
+                found.setdefault(name, {}).update(fields)
         return found
 
     @cached_property
@@ -142,10 +153,10 @@ class Workspace:
     @property
     def traits(self) -> Collection[str]:
         """The bare names of the traits that are defined here."""
-        return self._trait_homes.keys()
+        return self.trait_homes.keys()
 
     @cached_property
-    def _trait_homes(self) -> Mapping[str, frozenset[str]]:
+    def trait_homes(self) -> Mapping[str, frozenset[str]]:
         """The folders of the packages that define each trait, by its bare name."""
         found: dict[str, set[str]] = defaultdict(set)
         for unit in self.units.values():
@@ -160,7 +171,7 @@ class Workspace:
         if here is None or there is None:
             return True
         reachable = self._reachable_packages[here.folder]
-        return there.folder in reachable or not reachable.isdisjoint(self._trait_homes.get(callee.trait, ()))
+        return there.folder in reachable or not reachable.isdisjoint(self.trait_homes.get(callee.trait, ()))
 
     @cached_property
     def implementors(self) -> Mapping[str, frozenset[str]]:
@@ -171,6 +182,14 @@ class Workspace:
                 if scope.kind == ScopeKind.IMPL and scope.trait:
                     found[base_type(scope.trait)].add(base_type(scope.name))
         return {trait: frozenset(types) for trait, types in found.items()}
+
+
+def _as_before(packages: tuple[Package, ...], before: tuple[Package, ...]) -> tuple[Package, ...]:
+    """Return the packages, those that have not changed as the objects that they were."""
+    known = {package.folder: package for package in before}
+    return tuple(
+        known[package.folder] if known.get(package.folder) == package else package for package in packages
+    )
 
 
 def _candidates(scope: Scope, folder: str, own: str, inline: tuple[str, ...]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,7 @@ _INCLUDE = re.compile(r'^include_str!\s*\(\s*"([^"]+)"\s*\)$')
 _TEMPLATE_MACRO = re.compile(
     r"\b(?:format|format_args|write|writeln|concat|print|println|eprintln)!\s*\(\s*(?:[^\"();]*,\s*)?$"
 )
+_WORD = re.compile(rb"[A-Za-z_0-9\x80-\xff]+")
 _STRING_TYPES = ("str", "String", "Cow")
 
 
@@ -128,19 +130,22 @@ class PtxTexts:
 
     def _derived(self) -> Iterator[PtxText]:
         """Yield texts that a function of the workspace makes from a constant by replacing parts of it."""
-        names = {name for name, known in self._values.items() if any(is_ptx(value) for _, _, value in known)}
+        names = frozenset(
+            name for name, known in self._values.items() if any(is_ptx(value) for _, _, value in known)
+        )
         for function in self._workspace.functions:
             if not function.has_body or not function.is_product_code:
                 continue
-            for call in function.facts.calls:
-                if call.kind in (CallKind.PLAIN, CallKind.PATH) and self._may_derive(function, call, names):
+            places = _places(function, names)
+            for call in function.facts.calls if places else ():
+                if call.kind in (CallKind.PLAIN, CallKind.PATH) and self._may_derive(function, call, places):
                     value = self._evaluate(function, function.text(call.start, call.end), {}, 6)
                     if value is not None and is_ptx(value):
                         yield PtxText(function.unit, call.start, call.end, function, "", value, "derived")
 
-    def _may_derive(self, function: Fn, call: Call, names: set[str]) -> bool:
-        arguments = function.text(call.arguments_start, call.end)
-        if not any(word in names for word in re.findall(r"\w+", arguments)):
+    def _may_derive(self, function: Fn, call: Call, places: list[int]) -> bool:
+        first = bisect_left(places, call.arguments_start)
+        if first == len(places) or places[first] >= call.end:
             return False
         return any(_is_string(callee.facts.return_type) for callee in self._resolver.resolve(function, call))
 
@@ -204,6 +209,14 @@ class PtxTexts:
 
 def _is_product(unit: Unit) -> bool:
     return unit.target_kind in ("lib", "bin") and not any(cfg.requires("test") for cfg in unit.cfgs)
+
+
+def _places(function: Fn, names: frozenset[str]) -> list[int]:
+    """Return where a function's body holds one of the names as a word: asked for once, however calls nest."""
+    words = {name.encode() for name in names}
+    facts = function.facts
+    found = _WORD.finditer(function.unit.data, facts.body_start, facts.body_end)
+    return [match.start() for match in found if match[0] in words] if words else []
 
 
 def _is_string(type_: str) -> bool:

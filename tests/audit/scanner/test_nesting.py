@@ -35,6 +35,8 @@ def scanned(files: dict[str, bytes]) -> ScanReport:
         nested("fn f() { ", "vec![", "1", "]", "; }"),
         nested("fn f() { ", "|x| ", "1", "", "; }"),
         nested("fn f(x: bool) { if ", "!", "x.is_cuda()", "", " { g_gpu(); } }"),
+        nested("const A: &str = ", 'concat!("a", ', '"b"', ")", ";"),
+        nested("fn f_gpu() { ", "f(", "1", ")", " }"),
         nested("fn f(x: T) { ", "if x.is_cuda() { 1 } else ", "{ 2 }", "", "; }"),
         nested("#[cfg(", "not(", 'feature = "cuda"', ")", ")]\nfn f_gpu() {}"),
         nested("use ", "a::{", "b", "}", ";"),

@@ -359,3 +359,13 @@ def test_a_scan_of_the_newest_commit_adds_what_its_code_can_do_and_moves_nothing
     assert (again.result_count, again.new_count, again.absent_count) == counts
     assert CapabilityReading.objects.get().scan_run == newest
     assert [list(model._default_manager.order_by("pk").values()) for model in kept] == before
+
+
+def test_what_goes_in_the_first_commit_of_a_history_is_no_site_of_it(tree: Path) -> None:
+    repository = repository_add(location=str(tree), actor=None)
+    revision = subprocess.run(
+        ["git", "-C", str(tree), "rev-parse", "HEAD~1"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    state = run(repository, since=revision)
+    assert not state.failed
+    assert [row[1:] for row in history(repository)] == [(3, 3, 0, 0), (5, 2, 0, 0)]

@@ -1,0 +1,117 @@
+"""Scan consecutive commits, each from what the last scan left and each alone, and compare the reports.
+
+    python -m benchmarks.incremental REPO [--rev REV] [--commits 50] [--cache DIR]
+
+REPO is a git repository; the commits are the last ones of REV along first parents, oldest first. Two scans
+run side by side in this process: one carries its linked workspace from commit to commit, the other starts
+anew each time. Both take the facts of files from the same folder, so that the difference is that of linking
+and judging. Every report must be the same, to the byte; the first that is not ends the run with status 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from audit.rules import RULES
+from audit.rules.base import Rule
+from audit.scanner.cache import DirectoryCache
+from audit.scanner.carried import Carried
+from audit.scanner.output.json_report import json_document
+from audit.scanner.output.json_text import json_text
+from audit.scanner.pipeline import scan
+from audit.scanner.profile_choice import profile_for
+from audit.scanner.report import ScanReport
+from audit.scanner.source.opening import open_source
+
+
+@dataclass(frozen=True)
+class Step:
+    """One commit: what both scans took, in seconds of processor time, and how many results it has."""
+
+    commit: str
+    changed_files: int
+    alone_s: float
+    carried_s: float
+    result_count: int
+
+
+def commits_of(repository: Path, revision: str, count: int) -> list[str]:
+    """Return the last commits along first parents, oldest first."""
+    command = ["rev-list", "--first-parent", f"--max-count={count + 1}", "--reverse", revision]
+    return _git(repository, *command).split()
+
+
+def steps(repository: Path, commits: Sequence[str], cache: Path) -> Iterator[Step]:
+    """Scan the commits both ways; the first one only to have something to carry along."""
+    carried = Carried()
+    rules = [rule for rule in RULES if not rule.needs_assembler]
+    for number, commit in enumerate(commits):
+        with_it, carried_s = _scan(repository, commit, rules, cache, carried)
+        if not number:
+            continue
+        alone, alone_s = _scan(repository, commit, rules, cache, None)
+        if _text(alone) != _text(with_it):
+            sys.exit(f"incremental: {commit} gives another report from what was carried than alone")
+        changed = _git(
+            repository, "diff-tree", "-r", "--name-only", commits[number - 1], commit, "--", "*.rs"
+        )
+        yield Step(commit, len(changed.split()), alone_s, carried_s, len(alone.results))
+
+
+def _scan(
+    repository: Path, commit: str, rules: Sequence[Rule], cache: Path, carried: Carried | None
+) -> tuple[ScanReport, float]:
+    source = open_source(repository, commit)
+    profile = profile_for(source, "").profile
+    gc.collect()
+    started = time.process_time()
+    report = scan(source, profile=profile, rules=rules, cache=DirectoryCache(cache), carried=carried)
+    return replace(report, duration_seconds=0.0), time.process_time() - started
+
+
+def _text(report: ScanReport) -> str:
+    return json_text(json_document(report, RULES, None))
+
+
+def _git(repository: Path, *arguments: str) -> str:
+    command = ["git", "-c", "safe.directory=*", "-C", str(repository), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def main() -> None:
+    """Scan, compare and tell."""
+    parser = argparse.ArgumentParser(description="Hold incremental scans against full ones.")
+    parser.add_argument("repository", type=Path)
+    parser.add_argument("--rev", default="HEAD")
+    parser.add_argument("--commits", type=int, default=50)
+    parser.add_argument("--cache", type=Path)
+    arguments = parser.parse_args()
+    commits = commits_of(arguments.repository, arguments.rev, arguments.commits)
+    with tempfile.TemporaryDirectory() as scratch:
+        found = []
+        for step in steps(arguments.repository, commits, arguments.cache or Path(scratch)):
+            found.append(step)
+            print(
+                f"{step.commit[:9]} {step.changed_files:4} files changed, {step.result_count:5} results: "
+                f"alone {step.alone_s:.2f} s, carried {step.carried_s:.2f} s",
+                flush=True,
+            )
+    alone = statistics.median(step.alone_s for step in found)
+    carried = statistics.median(step.carried_s for step in found)
+    print(
+        f"{len(found)} commits, every report the same to the byte; processor time of a scan, median: "
+        f"{alone:.2f} s alone, {carried:.2f} s carried, {alone / carried:.2f} x"
+    )
+
+
+if __name__ == "__main__":
+    main()
