@@ -73,6 +73,29 @@ class SiteNumberForm(forms.Form):
     site = forms.IntegerField(label="Site number", min_value=1, max_value=2**62)
 
 
+class EntryForm(forms.Form):
+    """An entry, as its author writes it."""
+
+    title = forms.CharField(label="Title", max_length=200, widget=forms.TextInput(attrs=PLAIN))
+    text = forms.CharField(
+        label="Text",
+        required=False,
+        help_text="Markdown. `[[rule:FT001]]`, `[[clause:F1]]`, `[[site:12]]`, `[[op:aten::lgamma]]`, "
+        "`[[crate:NAME]]`, `[[entry:3]]` and `[[precedent:4]]` are links.",
+        widget=forms.Textarea(attrs={"rows": 18}),
+    )
+    tags = forms.CharField(label="Tags", required=False, max_length=900, help_text="Parted by commas.")
+    attached = forms.CharField(
+        label="Attached to",
+        required=False,
+        max_length=20_000,
+        help_text="One a line, such as `rule:FT001` or `site:12`.",
+        widget=forms.Textarea(attrs={"rows": 3, **PLAIN}),
+    )
+    note = forms.CharField(label="What changed", required=False, max_length=300)
+    number = forms.IntegerField(required=False, min_value=0, max_value=2**31, widget=forms.HiddenInput)
+
+
 def packed(data: bytes) -> str:
     """Write a document so that a form can carry it."""
     return base64.b64encode(zlib.compress(data, 9)).decode()

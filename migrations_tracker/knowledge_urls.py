@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from migrations_tracker.views import imported_audits, precedents
+from migrations_tracker.views import entries, imported_audits, precedents
 
 urlpatterns = [
     path("audits/", imported_audits.audit_index, name="imported-audit-list"),
@@ -14,6 +14,12 @@ urlpatterns = [
     path("findings/<int:pk>/", imported_audits.finding_detail, name="imported-finding-detail"),
     path("findings/<int:pk>/judge/", imported_audits.finding_judgement, name="imported-finding-judge"),
     path("findings/<int:pk>/link/", imported_audits.finding_link, name="imported-finding-link"),
+    path("entries/", entries.entry_index, name="entry-list"),
+    path("entries/add/", entries.entry_add, name="entry-add"),
+    path("entries/<int:pk>/", entries.entry_detail, name="entry-detail"),
+    path("entries/<int:pk>/edit/", entries.entry_edit, name="entry-edit"),
+    path("entries/<int:pk>/history/", entries.entry_history, name="entry-history"),
+    path("entries/<int:pk>/restore/", entries.entry_revert, name="entry-restore"),
     path("precedents/", precedents.precedent_index, name="precedent-list"),
     path("precedents/contradictions/", precedents.precedent_contradictions, name="precedent-contradictions"),
     path("precedents/<int:pk>/", precedents.precedent_detail, name="precedent-detail"),

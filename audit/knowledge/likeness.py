@@ -7,75 +7,31 @@ import zlib
 from collections.abc import Collection, Iterator, Sequence
 
 SKETCH_SIZE = 64
-WIDTH = 3
+WIDTHS = (1, 2)
 _TOKEN = re.compile(
     r"(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<string>b?r?#*\"(?:\\.|[^\"\\])*\"#*)|(?P<character>'(?:\\.|[^'\\])')|"
     r"(?P<number>\d[\w.]*)|(?P<word>[A-Za-z_]\w*)|(?P<sign>=>|->|::|\.\.=?|[-+*/%&|^!=<>]=|&&|\|\||\S)",
     re.DOTALL,
 )
-_KEYWORDS = frozenset(
-    [
-        "as",
-        "async",
-        "await",
-        "break",
-        "const",
-        "continue",
-        "crate",
-        "else",
-        "enum",
-        "fn",
-        "for",
-        "if",
-        "impl",
-        "in",
-        "let",
-        "loop",
-        "match",
-        "mod",
-        "move",
-        "mut",
-        "pub",
-        "ref",
-        "return",
-        "self",
-        "Self",
-        "static",
-        "struct",
-        "super",
-        "trait",
-        "type",
-        "unsafe",
-        "use",
-        "where",
-        "while",
-        "Ok",
-        "Err",
-        "Some",
-        "None",
-    ]
-)
 
 
 def tokens(code: str) -> Iterator[str]:
-    """Yield the tokens of Rust code: what is called keeps its name, other names and literals are one each."""
-    matches = [match for match in _TOKEN.finditer(code) if match.lastgroup != "comment"]
-    for match, after in zip(matches, [*matches[1:], None], strict=False):
+    """Yield the tokens of Rust code: names by their parts, so that a variant of a name is nearly the same."""
+    for match in _TOKEN.finditer(code):
         if match.lastgroup == "word":
-            word = match[0]
-            is_called = after is not None and after[0] in {"(", "!", "::"}
-            yield word if word in _KEYWORDS else f"call:{word.lower()}" if is_called else "name"
+            yield from filter(None, match[0].lower().split("_"))
         elif match.lastgroup in {"string", "character", "number"}:
             yield match.lastgroup
-        else:
+        elif match.lastgroup != "comment":
             yield match[0]
 
 
 def shingles(code: str) -> frozenset[int]:
-    """Hash each run of tokens."""
+    """Hash each token, and each with the next."""
     words = list(tokens(code))
-    runs = [words[at : at + WIDTH] for at in range(max(1, len(words) - WIDTH + 1))] if words else []
-    return frozenset(_hash(" ".join(run)) for run in runs)
+    return frozenset(
+        _hash(" ".join(words[at : at + width])) for width in WIDTHS for at in range(len(words) - width + 1)
+    )
 
 
 def sketch(code: str) -> tuple[int, ...]:

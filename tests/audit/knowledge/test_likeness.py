@@ -11,9 +11,11 @@ ADD = """match get_or_compile(ctx, ADD_PTX) {
 }"""
 
 
-def test_names_literals_and_comments_do_not_matter() -> None:
-    other = ADD.replace("ADD_PTX", "MUL_PTX").replace("(f)", "(kernel)").replace("f,", "kernel,")
-    assert likeness(sketch(ADD), sketch(other.replace("// falls back", ""))) == 1
+def test_literals_and_comments_do_not_matter_and_a_variant_of_a_name_matters_little() -> None:
+    bare = ADD.replace("// falls back", "")
+    assert likeness(sketch(ADD), sketch(bare)) == 1
+    other = bare.replace("ADD_PTX", "MUL_F64_PTX").replace("gpu_to_cpu", "gpu_to_cpu_f64")
+    assert 0.75 < likeness(sketch(ADD), sketch(other)) < 1
 
 
 def test_what_is_called_matters() -> None:

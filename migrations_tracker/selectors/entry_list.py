@@ -1,0 +1,77 @@
+"""Entries as lists, and their revisions side by side."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import F, Q
+from django.http import QueryDict
+
+from audit.models import EntryRevision, KnowledgeEntry
+from migrations_tracker.selectors.keyset import KeysetPage, keyset_page
+
+PAGE_SIZE = 30
+REVISIONS_SHOWN = 100
+CONTEXT_LINES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class EntryFilters:
+    """What the list is narrowed to; an empty field does not narrow."""
+
+    tag: str = ""
+    text: str = ""
+    drafts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """A line of a comparison. `kind` is added, removed, or empty for one that is in both."""
+
+    kind: str
+    text: str
+
+
+def filters_read(query: QueryDict, *, may_write: bool) -> EntryFilters:
+    """Read the filters from a URL; drafts are for those who may write."""
+    return EntryFilters(
+        tag=query.get("tag", "").replace("\0", "")[:40],
+        text=query.get("q", "").replace("\0", "").strip()[:200],
+        drafts=may_write and query.get("drafts", "") == "1",
+    )
+
+
+def entry_list(*, filters: EntryFilters, cursor: str) -> KeysetPage[KnowledgeEntry]:
+    """List entries, the newest first: those that are published, or those that have a draft."""
+    rows = KnowledgeEntry.objects.select_related("repository", "created_by")
+    rows = rows.filter(latest_number__gt=0)
+    if filters.drafts:
+        rows = rows.exclude(latest_number=F("published_number"))
+    else:
+        rows = rows.filter(published_number__gt=0)
+    if filters.tag:
+        rows = rows.filter(tags__contains=[filters.tag])
+    for word in filters.text.split():
+        rows = rows.filter(Q(title__icontains=word) | Q(text__icontains=word))
+    return keyset_page(rows, columns=("id",), cursor=cursor, size=PAGE_SIZE, is_descending=True)
+
+
+def revision_list(*, entry: KnowledgeEntry, may_write: bool) -> list[EntryRevision]:
+    """List an entry's revisions, the newest first; drafts are for those who may write."""
+    rows = entry.revisions.select_related("author")
+    return list((rows if may_write else rows.filter(is_draft=False))[:REVISIONS_SHOWN])
+
+
+def revision_diff(*, before: EntryRevision | None, after: EntryRevision) -> Sequence[DiffLine]:
+    """Compare two revisions line by line: the title, the tags, then the text."""
+    kinds = {"+": "added", "-": "removed"}
+    lines = difflib.unified_diff(_lines(before), _lines(after), n=CONTEXT_LINES, lineterm="")
+    return [DiffLine(kinds.get(line[:1], ""), line[1:]) for line in list(lines)[3:]]
+
+
+def _lines(revision: EntryRevision | None) -> list[str]:
+    if revision is None:
+        return []
+    return [f"Title: {revision.title}", f"Tags: {', '.join(revision.tags)}", *revision.text.split("\n")]

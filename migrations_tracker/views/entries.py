@@ -1,0 +1,164 @@
+"""Entries of one's own: the list, one of them, writing, and the history with its comparison."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required, permission_required
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from audit.errors import AuditError
+from audit.knowledge.links import find_links
+from audit.models import EntryRevision, KnowledgeEntry, LinkOrigin
+from audit.selectors.entry_links import entry_html
+from audit.services.knowledge_entries import entry_create, entry_restore, entry_save
+from migrations_tracker.http import SignedInRequest
+from migrations_tracker.knowledge_forms import EntryForm
+from migrations_tracker.selectors.entry_list import entry_list, filters_read, revision_diff, revision_list
+
+UNPROCESSABLE = 422
+MAY_WRITE = "audit.change_knowledgeentry"
+
+
+@login_required
+@require_GET
+def entry_index(request: SignedInRequest) -> HttpResponse:
+    """List the entries, narrowed as the URL says."""
+    filters = filters_read(request.GET, may_write=request.user.has_perm(MAY_WRITE))
+    page = entry_list(filters=filters, cursor=request.GET.get("page", ""))
+    return render(request, "entry_list.html", {"filters": filters, "page": page})
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+@permission_required(MAY_WRITE, raise_exception=True)
+def entry_add(request: SignedInRequest) -> HttpResponse:
+    """Write a new entry."""
+    return _written(request, None)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+@permission_required(MAY_WRITE, raise_exception=True)
+def entry_edit(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Write an entry's next revision."""
+    return _written(request, _entry(request, pk))
+
+
+@login_required
+@require_GET
+def entry_detail(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Show an entry as it is published; those who may write see one that is only a draft."""
+    entry = _entry(request, pk)
+    text = entry.text if entry.is_published else entry.revisions.latest("number").text
+    context = {
+        "entry": entry,
+        "html": entry_html(text=text, links=find_links(text), repository=entry.repository),
+        "attached": entry.links.filter(origin=LinkOrigin.ATTACHED),
+    }
+    return render(request, "entry_detail.html", context)
+
+
+@login_required
+@require_GET
+def entry_history(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Show an entry's revisions, and compare the one the URL names with the one before it."""
+    entry = _entry(request, pk)
+    revisions = revision_list(entry=entry, may_write=request.user.has_perm(MAY_WRITE))
+    named = request.GET.get("revision", "")
+    index = next((at for at, one in enumerate(revisions) if str(one.number) == named), 0)
+    after = revisions[index] if revisions else None
+    before = revisions[index + 1] if index + 1 < len(revisions) else None
+    context = {
+        "entry": entry,
+        "revisions": revisions,
+        "after": after,
+        "before": before,
+        "lines": revision_diff(before=before, after=after) if after else (),
+    }
+    return render(request, "entry_history.html", context)
+
+
+@login_required
+@require_POST
+@permission_required(MAY_WRITE, raise_exception=True)
+def entry_revert(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Publish an earlier revision again."""
+    entry = _entry(request, pk)
+    number = request.POST.get("revision", "")
+    try:
+        if not (number.isascii() and number.isdigit() and len(number) < 9):
+            raise AuditError("Choose a revision.")
+        entry_restore(entry=entry, number=int(number), actor=request.user)
+    except AuditError as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, f"Revision {number} is published again, as a new one.")
+    return redirect(entry)
+
+
+def _entry(request: SignedInRequest, pk: int) -> KnowledgeEntry:
+    entry = get_object_or_404(KnowledgeEntry.objects.select_related("repository", "created_by"), pk=pk)
+    is_hidden = not entry.is_published and not request.user.has_perm(MAY_WRITE)
+    if is_hidden or not entry.latest_number:
+        raise Http404("There is no such entry.")
+    return entry
+
+
+def _written(request: SignedInRequest, entry: KnowledgeEntry | None) -> HttpResponse:
+    form = EntryForm(request.POST or None, initial=_initial(entry) if entry else None)
+    context: dict[str, object] = {"form": form, "entry": entry}
+    if request.method != "POST":
+        return render(request, "entry_edit.html", context)
+    if form.is_valid():
+        data = form.cleaned_data
+        action = request.POST.get("action", "")
+        if action == "preview":
+            links = find_links(data["text"])
+            context["html"] = entry_html(
+                text=data["text"], links=links, repository=entry.repository if entry else None
+            )
+            return render(request, "entry_edit.html", context)
+        try:
+            saved = _save(request, entry, data, is_draft=action != "publish")
+        except AuditError as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, "Kept as a draft." if saved.is_draft else "Published.")
+            return redirect(saved.entry)
+    return render(request, "entry_edit.html", context, status=UNPROCESSABLE)
+
+
+def _save(
+    request: SignedInRequest, entry: KnowledgeEntry | None, data: dict[str, str], *, is_draft: bool
+) -> EntryRevision:
+    target = entry or entry_create(actor=request.user, title=data["title"])
+    try:
+        return entry_save(
+            entry=target,
+            actor=request.user,
+            title=data["title"],
+            text=data["text"],
+            tags=data["tags"].split(","),
+            attached=data["attached"].splitlines(),
+            is_draft=is_draft,
+            seen_number=data["number"] if entry else None,  # type: ignore[arg-type]
+            note=data["note"],
+        )
+    except AuditError:
+        if entry is None:
+            target.delete()
+        raise
+
+
+def _initial(entry: KnowledgeEntry) -> dict[str, object]:
+    newest = entry.revisions.latest("number")
+    attached = entry.links.filter(origin=LinkOrigin.ATTACHED)
+    return {
+        "title": newest.title,
+        "text": newest.text,
+        "tags": ", ".join(newest.tags),
+        "attached": "\n".join(str(link) for link in attached),
+        "number": entry.latest_number,
+    }

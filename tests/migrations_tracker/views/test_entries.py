@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from audit.errors import AuditError
+from audit.models import EntryLink, EntryRevision, FallbackSite, KnowledgeEntry
+from audit.selectors.entry_links import entries_broken
+from audit.services.knowledge_entries import entry_create, entry_restore, entry_save
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def mary() -> User:
+    return make_user("mary")
+
+
+def write(mary: User, text: str = "Look.", *, is_draft: bool = False, **fields: object) -> KnowledgeEntry:
+    entry = entry_create(actor=mary, title="How")
+    entry_save(entry=entry, actor=mary, title="How", text=text, is_draft=is_draft, **fields)  # type: ignore[arg-type]
+    entry.refresh_from_db()
+    return entry
+
+
+def test_publishing_refuses_a_link_that_leads_nowhere_with_its_line(mary: User, site: FallbackSite) -> None:
+    for link in ("rule:FT999", "clause:Z9", "site:99999", "op:aten::nothing_such", "entry:9", "nonsense"):
+        with pytest.raises(AuditError, match=r"Line 2: .* leads nowhere"):
+            write(mary, f"First.\n[[{link}]]")
+    with pytest.raises(AuditError, match="Attached: "):
+        write(mary, attached=["rule:FT999"])
+    entry = write(
+        mary, f"[[rule:ft001]] [[clause:f1]] [[site:{site.pk}]] [[op:aten::lgamma]]", attached=["rule:FT002"]
+    )
+    assert set(EntryLink.objects.filter(entry=entry).values_list("kind", "target", "origin")) == {
+        ("rule", "FT001", "text"),
+        ("clause", "F1", "text"),
+        ("site", str(site.pk), "text"),
+        ("op", "aten::lgamma", "text"),
+        ("rule", "FT002", "attached"),
+    }
+    assert entries_broken() == []
+
+
+def test_a_link_that_breaks_later_is_listed(mary: User) -> None:
+    other = write(mary)
+    entry = write(mary, f"See [[entry:{other.pk}]].")
+    assert entries_broken() == []
+    link = f"[[entry:{other.pk}]]"
+    other.delete()
+    assert [(one.entry, one.link) for one in entries_broken()] == [(entry, link)]
+
+
+def test_a_draft_changes_nothing_that_others_read(mary: User) -> None:
+    entry = write(mary, "Old.")
+    entry_save(entry=entry, actor=mary, title="New", text="[[rule:FT999]]", is_draft=True)
+    entry.refresh_from_db()
+    assert (entry.title, entry.text, entry.has_draft) == ("How", "Old.", True)
+
+
+def test_restoring_adds_a_revision_and_loses_none(mary: User) -> None:
+    entry = write(mary, "One.")
+    entry_save(entry=entry, actor=mary, title="How", text="Two.", is_draft=False)
+    entry_restore(entry=entry, number=1, actor=mary)
+    entry.refresh_from_db()
+    assert (entry.text, entry.latest_number) == ("One.", 3)
+    assert EntryRevision.objects.get(number=3).restored_from == 1
+    with pytest.raises(AuditError, match="no revision 9"):
+        entry_restore(entry=entry, number=9, actor=mary)
+
+
+def test_two_who_write_at_once_notice_each_other(mary: User) -> None:
+    entry = write(mary)
+    with pytest.raises(AuditError, match="while you wrote"):
+        entry_save(entry=entry, actor=mary, title="x", text="y", is_draft=True, seen_number=0)
+
+
+def test_pages_hide_drafts_and_show_what_is_published(
+    mary: User, ada_client: Client, root_client: Client, site: FallbackSite
+) -> None:
+    hidden = write(mary, "Secret.", is_draft=True)
+    entry = write(mary, f"<script>alert(1)</script> [[site:{site.pk}]]", tags=["GPU memory"])
+    assert ada_client.get(hidden.get_absolute_url()).status_code == 404
+    assert root_client.get(hidden.get_absolute_url()).status_code == 200
+    page = ada_client.get(entry.get_absolute_url()).content.decode()
+    assert f'href="{site.get_absolute_url()}"' in page
+    assert "<script>alert" not in page
+    assert (
+        entry.get_absolute_url()
+        in ada_client.get(reverse("entry-list"), {"tag": "gpu-memory"}).content.decode()
+    )
+    assert (
+        hidden.get_absolute_url()
+        not in ada_client.get(reverse("entry-list"), {"drafts": "1"}).content.decode()
+    )
+    assert ada_client.get(reverse("entry-edit", args=[entry.pk])).status_code == 403
+    assert ada_client.post(reverse("entry-restore", args=[entry.pk]), {"revision": 1}).status_code == 403
+    assert entry.get_absolute_url() in ada_client.get(site.get_absolute_url()).content.decode()
+
+
+def test_an_entry_is_written_previewed_published_and_compared(root_client: Client) -> None:
+    add = reverse("entry-add")
+    given = {"title": "T", "text": "# Hello\n[[rule:FT999]]"}
+    preview = root_client.post(add, {**given, "action": "preview"})
+    assert "broken-link" in preview.content.decode()
+    assert root_client.post(add, {**given, "action": "publish"}).status_code == 422
+    assert not KnowledgeEntry.objects.exists()
+    assert root_client.post(add, {**given, "text": "a\nb", "action": "publish"}).status_code == 302
+    entry = KnowledgeEntry.objects.get()
+    edit = reverse("entry-edit", args=[entry.pk])
+    assert root_client.get(edit).status_code == 200
+    root_client.post(edit, {"title": "T", "text": "a\nc", "number": 1, "action": "publish"})
+    history = root_client.get(reverse("entry-history", args=[entry.pk]), {"revision": "2"}).content.decode()
+    assert "<ins>+ c</ins>" in history
+    assert "<del>- b</del>" in history
