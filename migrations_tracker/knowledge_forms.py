@@ -47,7 +47,7 @@ class AuditImportForm(forms.Form):
         cleaned: dict[str, object] = super().clean() or {}
         upload = self.files.get("document")
         if upload is not None:
-            if upload.size > MAX_BYTES:
+            if (upload.size or 0) > MAX_BYTES:
                 self.add_error("document", f"It has {upload.size:,} bytes; {MAX_BYTES:,} are the most.")
                 return cleaned
             cleaned["data"], cleaned["file_name"] = upload.read(), str(upload.name)[:255]

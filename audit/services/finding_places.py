@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from typing import Any
 
 from audit.imports.placing import Code, KnownResult, Placed, PlacedBy, Span, place_row
 from audit.imports.rows import Place, Row
@@ -112,14 +113,13 @@ def _results(scan_run: ScanRun) -> list[KnownResult]:
         "site_id", "rule_id", "path", "start_line", "end_line", "symbol", "crate", "evidence"
     )
     return [
-        KnownResult(
-            *columns,
-            spots=tuple(
-                (step["path"], step["region"]["start_line"], step["region"]["end_line"]) for step in evidence
-            ),
-        )
-        for *columns, evidence in rows
+        KnownResult(site_id, rule_id, path, start, end, symbol, crate, tuple(map(_spot, evidence)))
+        for site_id, rule_id, path, start, end, symbol, crate, evidence in rows
     ]
+
+
+def _spot(step: Mapping[str, Any]) -> tuple[str, int, int]:
+    return step["path"], step["region"]["start_line"], step["region"]["end_line"]
 
 
 def _functions_of(texts: Mapping[str, str]) -> Callable[[str], Sequence[Span]]:

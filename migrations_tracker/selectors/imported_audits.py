@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, Model, OuterRef, Q, QuerySet
 from django.http import QueryDict
 
 from audit.models import (
@@ -150,8 +150,14 @@ def finding_page(*, finding: ImportedFinding) -> FindingPage:
         finding=finding,
         links=[(link, states.get(link.site_id)) for link in links],
         today=_today([finding.pk]).get(finding.pk, Today()),
-        earlier=list(finding.events.select_related("judged_by").exclude(judgement="").order_by("-pgh_id")),
+        earlier=list(_events(finding).select_related("judged_by").exclude(judgement="").order_by("-pgh_id")),
     )
+
+
+def _events(finding: ImportedFinding) -> QuerySet[Model]:
+    """Return what pghistory keeps of a finding, by a model that it makes at run time."""
+    events: QuerySet[Model] = finding.events.all()  # type: ignore[attr-defined]
+    return events
 
 
 def findings_of_site(*, site: FallbackSite) -> list[FindingSite]:
