@@ -219,22 +219,23 @@ def main() -> int:
         asked = staffed(plan)
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE")
+        counts = plan.units.count(), sum(plan.units.values_list("item_count", flat=True))
+        print(f"{counts[0]} units of {counts[1]} items; best of {options.rounds} rounds of {options.times}")
+        print(f"A schedule's first answer, with all that is stored of it, took {asked:.2f} s of CPU.\n")
+        print("| address | median, ms | p95, ms | p95 of CPU, ms | kB | queries |")
+        print("| --- | --- | --- | --- | --- | --- |", flush=True)
         found = []
         with server(cookie) as port:
             for address in addresses(plan):
                 median, p95, size = measure(port, address, cookie, options.rounds, options.times)
                 cpu = processor(address, cookie, options.times)
-                found.append(Measured(address, median, p95, cpu, size, queries(address, cookie)))
-        counts = plan.units.count(), sum(plan.units.values_list("item_count", flat=True))
-    print(f"{counts[0]} units of {counts[1]} items; best of {options.rounds} rounds of {options.times}")
-    print(f"A schedule's first answer, with all that is stored of it, took {asked:.2f} s of CPU.")
-    print("| address | median, ms | p95, ms | p95 of CPU, ms | kB | queries |")
-    print("| --- | --- | --- | --- | --- | --- |")
-    for row in found:
-        print(
-            f"| `{row.address}` | {row.median:.1f} | {row.p95:.1f} | {row.cpu_p95:.1f} "
-            f"| {row.size / 1000:.0f} | {row.queries} |"
-        )
+                row = Measured(address, median, p95, cpu, size, queries(address, cookie))
+                found.append(row)
+                print(
+                    f"| `{row.address}` | {row.median:.1f} | {row.p95:.1f} | {row.cpu_p95:.1f} "
+                    f"| {row.size / 1000:.0f} | {row.queries} |",
+                    flush=True,
+                )
     pages = [row for row in found if row.address.endswith("/") or "?" in row.address]
     over = [row for row in pages if row.p95 > options.milliseconds or row.queries > options.queries]
     return 1 if over else 0

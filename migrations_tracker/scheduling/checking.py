@@ -129,11 +129,13 @@ def _nobody(problem: Problem) -> Iterator[Conflict]:
                 f"`{unit.key}` is for `{person}`, whose capacity is {capacity[person]}.",
             )
             continue
-        skills = ", ".join(sorted(unit.skills)) or "none in particular"
+        skills = ", ".join(sorted(unit.skills))
+        wanted = f"one person with the skills: {skills}" if skills else "somebody, whatever their skills"
+        missing = "Nobody has them." if skills else "Nobody works on the plan."
         yield Conflict(
             ConflictKind.NO_SKILLED_PERSON,
             (f"skills of {unit.key}", "skills of the people"),
-            f"`{unit.key}` needs one person with the skills: {skills}. Nobody has them.",
+            f"`{unit.key}` needs {wanted}. {missing}",
         )
 
 

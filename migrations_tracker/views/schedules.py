@@ -199,7 +199,9 @@ def _change(plan: Plan, form: WhatIfForm) -> WhatIf:
         added = (Person(data["added_name"], frozenset(data["added_skills"]), WorkCalendar(hours)),)
     dropped = data["dropped_person"]
     crate = data["dropped_crate"].strip()
-    units = WorkUnit.objects.filter(plan=plan, crate=crate).exclude(status="finished") if crate else ()
+    units = list(WorkUnit.objects.filter(plan=plan, crate=crate).exclude(status="finished")) if crate else []
+    if crate and not units:
+        raise PlanError(f"No unit that is to be done is in `{crate}`.")
     asked = {name: data[name] for name in RATES if data[name] is not None}
     rates = WeightRates(**{**plan.weight_rates, **asked})
     weighed = weights_with(plan=plan, rates=rates) if asked else {}

@@ -482,3 +482,10 @@ def test_what_counts_is_set_for_the_plan_and_shown_with_its_schedules(
     assert "always taken 9" in text(root_client, "schedule-detail", Schedule.objects.latest("pk").pk)
     post(root_client, "schedule-ask", slug, blocks=40)
     assert "a unit that waits for it 40" in Schedule.objects.latest("pk").what_if_text
+
+
+def test_a_crate_without_work_can_not_be_left_out(root_client: Client, staffed: Plan) -> None:
+    answer = post(root_client, "schedule-ask", staffed.repository.slug, dropped_crate="nowhere")
+    assert answer.status_code == 422
+    assert b"No unit that is to be done is in" in answer.content
+    assert not Schedule.objects.exists()
