@@ -36,7 +36,7 @@ from audit.scanner.source.opening import open_source
 
 _RULES = [rule for rule in RULES if not rule.needs_assembler]
 _NOT_MOVED = frozenset({"lib.rs", "main.rs", "mod.rs", "build.rs"})
-_NAMES = {rule.id: rule.name for rule in RULES}
+_KEPT_REPORTS = 8
 
 
 class Scanner:
@@ -45,6 +45,7 @@ class Scanner:
     def __init__(self, repository: str, cache: Path) -> None:
         self.repository = repository
         self._cache = DirectoryCache(cache)
+        self._reports: dict[str, ScanReport] = {}
 
     def of(self, source: Source, before: Sequence[Result] = ()) -> ScanReport:
         """Scan a tree, and ask what became of the results before it."""
@@ -55,6 +56,15 @@ class Scanner:
     def at(self, revision: str, before: Sequence[Result] = ()) -> ScanReport:
         """Scan a commit."""
         return self.of(open_source(self.repository, revision), before)
+
+    def results(self, object_id: str) -> Sequence[Result]:
+        """Return the results of a commit; what is asked for again soon after is not scanned again."""
+        if object_id not in self._reports:
+            self._reports[object_id] = self.at(object_id)
+        # A commit is asked for again as the parent of the next one.
+        for old in list(self._reports)[:-_KEPT_REPORTS]:
+            del self._reports[old]
+        return self._reports[object_id].results
 
     def files(self, revision: str) -> dict[str, bytes]:
         """Read the files of a commit."""
@@ -128,7 +138,7 @@ def injected(scanner: Scanner, branch: str, every: int, seed: int) -> None:
 def inject(scanner: Scanner, commit: str, parent: str, draw: random.Random) -> Counter[str] | None:
     """Rename one file in a commit, and count the sites of that file."""
     files = scanner.files(commit)
-    before = scanner.at(parent).results
+    before = scanner.results(parent)
     changed = set(scanner.git("diff", "--name-only", "--no-renames", parent, commit))
     candidates = sorted(
         {one.path for one in before if _may_move(one.path, files) and one.path not in changed}
@@ -138,13 +148,16 @@ def inject(scanner: Scanner, commit: str, parent: str, draw: random.Random) -> C
     old = draw.choice(candidates)
     is_move = draw.random() < 0.5
     renamed = _renamed(files, old, is_move)
-    plain = scanner.of(MemorySource(files)).results
+    plain = scanner.results(commit)
     moved = scanner.of(MemorySource(renamed)).results
     without, with_it = matched(before, plain), matched(before, moved)
     in_file = {number for number, one in enumerate(before) if one.path == old}
     kept_without = {match.site_id for match in without} & in_file
     kept = {match.site_id for match in with_it} & in_file
     new_without = sum(match.site_id is None for match in without)
+    for number in sorted(kept_without - kept):
+        one = before[number]
+        print(f"lost: {one.rule_id} {one.symbol} {one.path}:{one.region.start_line}, {old} renamed")
     return Counter(
         {
             "commits": 1,

@@ -7,6 +7,7 @@ from audit.models.claim import Claim, ClaimSource, CommitReading
 from audit.models.driver_answer import DriverAnswer
 from audit.models.facts import StoredFacts
 from audit.models.gap import CapabilityGap, CapabilityGapChange, GapChangeKind
+from audit.models.held_drop import HeldDrop, HeldSite, HeldSiteEnd, HoldState
 from audit.models.history import BranchScan, SiteEvent, SiteEventKind, SiteTally
 from audit.models.imported_audit import (
     AuditUpload,
@@ -56,6 +57,10 @@ __all__ = [
     "FallbackSite",
     "FindingSite",
     "GapChangeKind",
+    "HeldDrop",
+    "HeldSite",
+    "HeldSiteEnd",
+    "HoldState",
     "ImportedAudit",
     "ImportedFinding",
     "Judgement",

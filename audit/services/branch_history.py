@@ -32,6 +32,12 @@ class Change:
     reopened: Sequence[int]
     closed: Sequence[int]
     outcomes: Mapping[int, SiteOutcome]
+    held: Sequence[int] = ()
+
+    @property
+    def open_before(self) -> int:
+        """How many were open before it."""
+        return self.open_count - len(self.new) - len(self.reopened) + len(self.closed)
 
 
 def branch_scan_write(

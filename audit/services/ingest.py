@@ -17,6 +17,7 @@ from audit.services import git_repository
 from audit.services.branch_history import Change, branch_scan_write, next_position
 from audit.services.coverage import Coverage
 from audit.services.gaps import GapChanges
+from audit.services.held_drops import drop_hold, held_sites, holds_follow, vanished_divide
 from audit.services.leases import lease_finish
 from audit.services.manifests import manifests_write
 from audit.services.recognition import results_recognise
@@ -36,6 +37,7 @@ class IngestSummary:
     new_sites: tuple[int, ...] = ()
     reopened_sites: tuple[int, ...] = ()
     absent_sites: tuple[int, ...] = ()
+    held_sites: tuple[int, ...] = ()
     gaps: GapChanges | None = None
 
 
@@ -118,18 +120,25 @@ def _apply(
     found = list(Result.objects.filter(scan_run=scan_run).order_by("id").values_list("site_id", flat=True))
     seen = set(found)
     open_before = [site_id for site_id, state in states.items() if state.is_open]
-    absent = tuple(
-        site_id
-        for site_id in open_before
-        if site_id not in seen
-        and coverage.could_see(rule_id=states[site_id].rule_id, path=states[site_id].path)
+    held_before = held_sites(branch=branch)
+    vanished = vanished_divide(
+        absent=(
+            site_id
+            for site_id in open_before
+            if site_id not in seen
+            and coverage.could_see(rule_id=states[site_id].rule_id, path=states[site_id].path)
+        ),
+        outcomes=outcomes,
+        open_before=len(open_before),
+        held_before=held_before,
     )
+    absent = vanished.closed
     new = tuple(site_id for site_id in found if site_id not in states)
     reopened = tuple(site_id for site_id in found if site_id in states and not states[site_id].is_open)
     states_write(branch=branch, scan_run=scan_run, is_told=is_told)
     states_close(branch=branch, scan_run=scan_run, site_ids=absent, outcomes=outcomes)
     previous = BranchScan.objects.filter(branch=branch).last()
-    branch_scan_write(
+    branch_scan = branch_scan_write(
         branch=branch,
         scan_run=scan_run,
         previous=previous,
@@ -138,8 +147,11 @@ def _apply(
             len(open_before) + len(new) + len(reopened) - len(absent), new, reopened, absent, outcomes
         ),
     )
+    holds_follow(branch=branch, seen=held_before & seen, closed=held_before.intersection(absent))
+    if vanished.held:
+        drop_hold(branch_scan=branch_scan, sites=vanished.held, open_before=len(open_before))
     Branch.objects.filter(pk=branch.pk).update(last_scan=scan_run)
-    return IngestSummary(scan_run, branch, new, reopened, absent)
+    return IngestSummary(scan_run, branch, new, reopened, absent, vanished.held)
 
 
 def _counts(scan_run: ScanRun, summary: IngestSummary) -> dict[str, int]:

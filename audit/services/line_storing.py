@@ -20,6 +20,7 @@ from audit.services.branch_history import branch_scan_write
 from audit.services.commit_line import PlannedCommit
 from audit.services.copying import ids_among
 from audit.services.coverage import Coverage
+from audit.services.held_drops import drop_hold, held_sites, holds_follow
 from audit.services.leases import LEASE, lease_finish
 from audit.services.manifests import manifests_write
 from audit.services.recognition import results_recognise
@@ -74,6 +75,34 @@ UPDATE audit_fallbacksite AS site SET first_seen_scan_id = state.first_seen_scan
 FROM audit_sitestate AS state
 WHERE state.branch_id = %(branch)s AND state.site_id = site.id
     AND site.first_seen_scan_id <> state.first_seen_scan_id
+"""
+
+
+# Open sites that the newest scan did not see: held, or in a file that it could not read.
+_UNSEEN = """
+INSERT INTO audit_sitestate AS state (
+    branch_id, site_id, is_open, baseline_state, outcome, outcome_evidence, rule_id, level, crate, path,
+    start_line, end_line, symbol, form, message, first_seen_scan_id, last_seen_scan_id, result_id
+)
+SELECT %(branch)s, result.site_id, TRUE, 'unchanged', '', '{}'::jsonb, result.rule_id,
+    result.level, result.crate, result.path, result.start_line, result.end_line, result.symbol, result.form,
+    result.message, result.scan_run_id, result.scan_run_id, result.id
+FROM unnest(%(open)s::bigint[]) AS open (site_id)
+CROSS JOIN LATERAL (
+    SELECT result.*
+    FROM audit_result AS result
+    JOIN audit_branchscan AS seen ON seen.scan_run_id = result.scan_run_id AND seen.branch_id = %(branch)s
+    WHERE result.site_id = open.site_id
+    ORDER BY seen.position DESC LIMIT 1
+) AS result
+ON CONFLICT (site_id, branch_id) DO UPDATE SET
+    is_open = TRUE,
+    baseline_state = 'unchanged',
+    result_id = EXCLUDED.result_id,
+    outcome = '',
+    outcome_evidence = '{}'::jsonb,
+    closed_scan_id = NULL
+WHERE NOT state.is_open
 """
 
 
@@ -156,10 +185,12 @@ class LineWriter:
     def _move(self, scan_run: ScanRun, planned: PlannedCommit, report: ScanReport) -> tuple[int, int]:
         if self._standings is None:
             self._standings = Standings.at(self._previous)
-        change = self._standings.follow(
-            seen_by(scan_run_id=scan_run.pk), Coverage.of(report), self._outcomes(planned, report)
-        )
         BranchScan.objects.filter(branch=self._branch, position=planned.depth).delete()
+        held_before = held_sites(branch=self._branch, before=planned.depth)
+        found = seen_by(scan_run_id=scan_run.pk)
+        change = self._standings.follow(
+            found, Coverage.of(report), self._outcomes(planned, report), held_before
+        )
         self._previous = branch_scan_write(
             branch=self._branch,
             scan_run=scan_run,
@@ -168,6 +199,12 @@ class LineWriter:
             change=change,
             tallies=self._standings.tallies(),
         )
+        if held_before:
+            seen = held_before.intersection(one.site_id for one in found)
+            holds_follow(branch=self._branch, seen=seen, closed=held_before.intersection(change.closed))
+        if change.held:
+            # A person is asked, and the run goes on: the sites stay open in the history until then.
+            drop_hold(branch_scan=self._previous, sites=change.held, open_before=change.open_before)
         return len(change.closed), len(change.reopened)
 
     def _outcomes(self, planned: PlannedCommit, report: ScanReport) -> dict[int, SiteOutcome]:
@@ -237,12 +274,16 @@ class LineWriter:
             repository_lock(repository_id=self._repository.pk)
             before = set(SiteState.objects.filter(branch=self._branch).values_list("site_id", flat=True))
             standings = Standings.at(newest)
-            keys: dict[str, Any] = {"branch": self._branch.pk, "closed": standings.closed_ids}
+            keys: dict[str, Any] = {
+                "branch": self._branch.pk,
+                "closed": standings.closed_ids,
+                "open": standings.open_ids,
+            }
             if self._branch.last_scan_id != newest.scan_run_id:
                 states_write(branch=self._branch, scan_run=newest.scan_run, is_told=True)
                 Branch.objects.filter(pk=self._branch.pk).update(last_scan=newest.scan_run)
             with connection.cursor() as cursor:
-                for statement in (_CLOSED, _FIRST_SEEN, _FIRST_SEEN_OF_SITES):
+                for statement in (_CLOSED, _UNSEEN, _FIRST_SEEN, _FIRST_SEEN_OF_SITES):
                     cursor.execute(statement, keys)
             states = SiteState.objects.filter(branch=self._branch)
             fresh = states.exclude(site__in=ids_among(before)).values_list("site_id", flat=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from django.db import connection
@@ -12,6 +12,7 @@ from audit.models import BranchScan, Result, SiteEventKind
 from audit.scanner.report import SiteOutcome
 from audit.services.branch_history import Change, TallyKey
 from audit.services.coverage import Coverage
+from audit.services.held_drops import vanished_divide
 
 # Of each site the last thing that happened to it on the branch, and the last result up to there.
 _STANDING = """
@@ -87,9 +88,14 @@ class Standings:
         return [site_id for site_id, standing in self._sites.items() if not standing.is_open]
 
     def follow(
-        self, found: Iterable[Seen], coverage: Coverage, outcomes: Mapping[int, SiteOutcome]
+        self,
+        found: Iterable[Seen],
+        coverage: Coverage,
+        outcomes: Mapping[int, SiteOutcome],
+        held_before: Collection[int] = (),
     ) -> Change:
-        """Move on to the next scan and say what it changed."""
+        """Move on to the next scan and say what it changed; what is held stays open."""
+        open_before = len(self.open_ids)
         new, reopened = [], []
         seen = {one.site_id: one for one in found}
         for site_id, one in seen.items():
@@ -99,16 +105,19 @@ class Standings:
             elif not before.is_open:
                 reopened.append(site_id)
             self._sites[site_id] = Standing(True, one.rule_id, one.crate, one.path)
-        closed = [
+        absent = [
             site_id
             for site_id, one in self._sites.items()
             if one.is_open and site_id not in seen and coverage.could_see(rule_id=one.rule_id, path=one.path)
         ]
-        for site_id in closed:
+        vanished = vanished_divide(
+            absent=absent, outcomes=outcomes, open_before=open_before, held_before=held_before
+        )
+        for site_id in vanished.closed:
             last, told = self._sites[site_id], outcomes.get(site_id)
             outcome = told.outcome.value if told is not None else ""
             self._sites[site_id] = replace(last, is_open=False, outcome=outcome)
-        return Change(len(self.open_ids), new, reopened, closed, outcomes)
+        return Change(len(self.open_ids), new, reopened, vanished.closed, outcomes, vanished.held)
 
     def tallies(self) -> Counter[TallyKey]:
         """Count them as a branch's charts do."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from audit.models import ScanRun
 from audit.scanner.report import Outcome
 from audit.services.gaps import GapChanges
@@ -45,16 +47,21 @@ def scan_run_follow_up(summary: IngestSummary) -> None:
         is_seen=True,
         reason=REOPENED,
     )
+    sites_gone_follow_up(sites=summary.absent_sites, scan_run=scan_run)
+    expiry_wake(scan_run=scan_run)
+
+
+def sites_gone_follow_up(*, sites: Sequence[int], scan_run: ScanRun) -> None:
+    """End the suppressions of sites that are no longer seen on the default branch."""
     site_migrations_move_by_scan(
-        sites=summary.absent_sites,
+        sites=sites,
         sources=(Status.SUPPRESSED,),
         to=Status.OPEN,
         scan_run=scan_run,
         is_seen=False,
         reason=SUPPRESSION_OVER,
     )
-    suppression_end(sites=summary.absent_sites, because=SUPPRESSION_OVER)
-    expiry_wake(scan_run=scan_run)
+    suppression_end(sites=sites, because=SUPPRESSION_OVER)
 
 
 def gaps_follow_up(*, scan_run: ScanRun, changes: GapChanges) -> None:

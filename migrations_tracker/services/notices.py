@@ -8,17 +8,24 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Count, Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from audit.models import BranchScan, RowState, ScanRequest, ScanRun, SiteEvent, SiteEventKind, SiteState
+from audit.models import (
+    BranchScan,
+    HeldSite,
+    RowState,
+    ScanRequest,
+    ScanRun,
+    SiteEvent,
+    SiteEventKind,
+    SiteState,
+)
 from migrations_tracker.models import Channel, Delivery, Frequency, Notice, NoticeKind, Subscription
 
 # What is older when it is first looked at was told already, or nobody was there to be told.
 LOOKS_BACK = timedelta(days=1)
 ITEMS_KEPT = 50
-DROP_AT_LEAST = 5
-DROP_SHARE = 0.1
 _LOCK = 7204
 
 
@@ -35,30 +42,24 @@ def notices_collect(*, now: datetime | None = None) -> list[Delivery]:
         return [*_at_once(fresh), *_digests(now)]
 
 
-def drop_is_suspicious(*, vanished: int, open_before: int) -> bool:
-    """Whether so many sites vanished without a known outcome that a person is told."""
-    return vanished >= max(DROP_AT_LEAST, open_before * DROP_SHARE)
-
-
 def _of_branches(now: datetime) -> list[Notice]:
-    without_outcome = Count("events", filter=Q(events__kind=SiteEventKind.CLOSED, events__outcome=""))
     moved = (
         # What no worker ran was read into the history afterwards: that is the past, and no news.
-        BranchScan.objects.filter(created_at__gt=now - LOOKS_BACK, scan_run__attempts__gte=1)
-        .select_related("scan_run__repository", "scan_run__commit", "branch")
-        .annotate(vanished=without_outcome)
+        BranchScan.objects.filter(created_at__gt=now - LOOKS_BACK, scan_run__attempts__gte=1).select_related(
+            "scan_run__repository", "scan_run__commit", "branch", "held_drop"
+        )
     )
     found: list[Notice] = []
     for scan in moved:
-        open_before = scan.open_count - scan.new_count - scan.reopened_count + scan.closed_count
+        drop = getattr(scan, "held_drop", None)
         commit = scan.scan_run.commit.short_id
         of_kind = (
             (NoticeKind.NEW_SITES, scan.new_count, f"new on {scan.branch.name} at {commit}"),
             (NoticeKind.REGRESSIONS, scan.reopened_count, f"back on {scan.branch.name} at {commit}"),
             (
                 NoticeKind.SUSPICIOUS_DROP,
-                scan.vanished if drop_is_suspicious(vanished=scan.vanished, open_before=open_before) else 0,
-                f"vanished from {scan.branch.name} at {commit} without a known outcome",
+                drop.site_count if drop is not None else 0,
+                f"vanished from {scan.branch.name} at {commit} without a known outcome: held until you rule",
             ),
         )
         for kind, count, what in of_kind:
@@ -75,7 +76,7 @@ def _of_branch_scan(scan: BranchScan, kind: NoticeKind, count: int, what: str) -
         scan_run=scan.scan_run,
         branch_name=scan.branch.name,
         title=f"{count} site{'s' * (count != 1)} {what}",
-        path=scan.scan_run.get_absolute_url(),
+        path=(scan.held_drop if kind is NoticeKind.SUSPICIOUS_DROP else scan.scan_run).get_absolute_url(),
         count=count,
     )
 
@@ -182,18 +183,21 @@ def _wants(subscription: Subscription, notice: Notice) -> bool:
 _EVENTS = {
     NoticeKind.NEW_SITES: Q(kind=SiteEventKind.NEW),
     NoticeKind.REGRESSIONS: Q(kind=SiteEventKind.REOPENED),
-    NoticeKind.SUSPICIOUS_DROP: Q(kind=SiteEventKind.CLOSED, outcome=""),
 }
 
 
 def _list_items(notice: Notice) -> None:
     """Write the sites of a notice into it, once somebody is to read them."""
-    which = _EVENTS.get(NoticeKind(notice.kind))
-    if which is None or notice.items:
+    kind = NoticeKind(notice.kind)
+    if kind is NoticeKind.SCAN_FAILED or notice.items:
         return
     scan_id = int(notice.key.rsplit(":", 1)[1])
-    events = SiteEvent.objects.filter(which, branch_scan_id=scan_id).order_by("pk")[:ITEMS_KEPT]
-    sites = [event.site_id for event in events]
+    told: QuerySet[SiteEvent] | QuerySet[HeldSite] = (
+        HeldSite.objects.filter(drop__branch_scan=scan_id)
+        if kind is NoticeKind.SUSPICIOUS_DROP
+        else SiteEvent.objects.filter(_EVENTS[kind], branch_scan_id=scan_id)
+    )
+    sites = list(told.order_by("pk").values_list("site_id", flat=True)[:ITEMS_KEPT])
     states = SiteState.objects.filter(branch__history=scan_id, site__in=sites).order_by("path", "start_line")
     notice.items = [
         {

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from audit.errors import AuditError
 from audit.models import AskedBy, Branch, Repository, ScanRequest, ScanRun
 from audit.scanner.errors import ScanError
+from audit.selectors.held_drops import held_count
 from audit.services.repositories import repository_add
 from migrations_tracker.charts import chart_of
 from migrations_tracker.errors import PlanError
@@ -190,5 +191,6 @@ def _repository_page(
         "scans": overview.recent_scans(repository=repository, count=30),
         "schedule": schedule_of(repository=repository),
         "last_follow": last_follow(repository=repository),
+        "held_count": held_count(repository=repository),
     }
     return render(request, "repository_detail.html", context, status=status)

@@ -11,7 +11,7 @@ from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefresh
 
 from audit.errors import AuditError
-from audit.models import RowState, ScanRequest, ScanRun
+from audit.models import HeldDrop, RowState, ScanRequest, ScanRun
 from audit.scanner.errors import ScanError
 from audit.selectors.claims import claims_of
 from audit.services.scan_requests import scan_request_cancel
@@ -47,6 +47,7 @@ def scan_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             "rules_not_run": [rule for rule in rules if rule.status != "ran"],
             "claims": claims_of(scan_run=scan_run),
             "gpu_work": gpu_work_of(commit=scan_run.commit),
+            "held_drops": HeldDrop.objects.filter(branch_scan__scan_run=scan_run),
             "files_not_scanned": overview.files_not_scanned(scan_run=scan_run),
         }
     return render(request, "scan_detail.html", context)

@@ -17,12 +17,12 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from audit.models import AskedBy, BranchScan, Repository, RowState, ScanRequest, ScanRun
+from audit.models import AskedBy, BranchScan, HeldDrop, Repository, RowState, ScanRequest, ScanRun
 from audit.services.leases import lease_wake
 from migrations_tracker.errors import PlanError
 from migrations_tracker.models import Channel, Delivery, Frequency, Notice, NoticeKind, Subscription
 from migrations_tracker.services.deliveries import delivery_again, delivery_execute, webhook_secret
-from migrations_tracker.services.notices import drop_is_suspicious, notices_collect
+from migrations_tracker.services.notices import notices_collect
 from migrations_tracker.services.subscriptions import subscription_create, subscription_end
 from migrations_tracker.webhooks import NotDeliveredError, address_check, post
 from tests.factories import ingest, make_report, make_repository, make_result, make_scan_run, make_user
@@ -100,14 +100,8 @@ def test_many_that_vanish_without_an_outcome_are_told(repository: Repository, te
     ingest(repository, make_report(files=["minitorch-gpu/src/ops.rs"]))
     assert deliver() == [True]
     assert "8 sites vanished from main" in mail.outbox[0].subject
-
-
-@pytest.mark.parametrize(
-    ("vanished", "open_before", "expected"),
-    [(0, 0, False), (4, 4, False), (5, 5, True), (5, 50, True), (6, 100, False), (10, 100, True)],
-)
-def test_a_drop_is_told_by_number_and_share(vanished: int, open_before: int, expected: bool) -> None:
-    assert drop_is_suspicious(vanished=vanished, open_before=open_before) == expected
+    assert f"https://audit.example.org{HeldDrop.objects.get().get_absolute_url()}" in mail.outbox[0].body
+    assert "FT001 minitorch-gpu/src/ops.rs:1 minitorch_gpu::ops::op0" in mail.outbox[0].body
 
 
 def fail(scan_run: ScanRun, reason: str = "no Rust file") -> None:
