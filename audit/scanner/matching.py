@@ -21,6 +21,12 @@ _TELLING_TOKENS = 20
 _FAMILY_OF = {rule_id: number for number, family in enumerate(FAMILIES) for rule_id in family}
 
 
+def is_one_family(one: str, other: str) -> bool:
+    """Whether two rules are one, or see one thing from several sides."""
+    family = _FAMILY_OF.get(one)
+    return one == other or (family is not None and family == _FAMILY_OF.get(other))
+
+
 class MatchPass(StrEnum):
     """How a result was recognised."""
 

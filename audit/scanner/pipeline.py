@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -184,8 +185,16 @@ def _outcomes(
     judgement: Judgement, results: Sequence[Result], earlier: Sequence[EarlierResult]
 ) -> Mapping[int, SiteOutcome]:
     standing = {item for result in results for item in result.partial_fingerprints.items()}
-    gone = [one for one in earlier if standing.isdisjoint(strict_fingerprints(one.partial_fingerprints))]
-    return Outcomes(judgement).all_of(gone) if gone else {}
+    # Of twins of which one is gone, the fingerprint of a place that stands may be another one's now.
+    left = Counter((one.rule_id, one.symbol) for one in earlier)
+    left.subtract((one.rule_id, one.symbol) for one in results)
+    gone = [
+        one
+        for one in earlier
+        if standing.isdisjoint(strict_fingerprints(one.partial_fingerprints))
+        or left[one.rule_id, one.symbol] > 0
+    ]
+    return Outcomes(judgement, results, earlier).all_of(gone) if gone else {}
 
 
 def scanner_version() -> str:

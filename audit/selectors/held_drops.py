@@ -31,7 +31,7 @@ class HeldPage:
 
 
 def held_drops(*, repository: Repository, is_waiting: bool) -> QuerySet[HeldDrop]:
-    """List a repository's drops, newest first: those that wait for a person, or those that somebody ruled on."""
+    """List a repository's drops, newest first: those that wait for a person, or those ruled about."""
     drops = HeldDrop.objects.filter(branch_scan__branch__repository=repository)
     waiting = Q(state=HoldState.WAITING)
     return (

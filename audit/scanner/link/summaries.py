@@ -40,12 +40,12 @@ class Summaries:
         self.operands = self.graph.operands
         self._launches = Launches(self.graph)
         self._gates = Gates(self.graph)
-        rejections = Rejections(self.graph, self._launches)
-        self._pardons = Pardons(self.graph, self._launches, self._gates, rejections)
+        self._rejections = Rejections(self.graph, self._launches)
+        self._pardons = Pardons(self.graph, self._launches, self._gates, self._rejections)
         self._reads = Reads(self.graph, self._launches, self._pardons)
         self.launching: Mapping[int, Reason] = self._launches.found
         self.gates: Mapping[int, Gate] = self._gates.found
-        self.rejecting: Mapping[int, Reason] = rejections.found
+        self.rejecting: Mapping[int, Reason] = self._rejections.found
         self.reads: Mapping[int, tuple[Read, ...]] = self._reads.found
 
     def flow(self, function: Fn) -> Flow:
@@ -91,6 +91,10 @@ class Summaries:
     def is_read_once(self, function: Fn, call: Call) -> bool:
         """Say whether a read of the variable stands inside an initialiser that runs once."""
         return self._gates.is_read_once(function, call)
+
+    def is_refusing_access(self, function: Fn, call: Call) -> bool:
+        """Say whether a call returns an error when its receiver is on a device, and passes it on."""
+        return self._rejections.is_refusing_access(function, call)
 
     def gate_of(self, function: Fn, call: Call) -> Gate | None:
         """Return the gate that a call checks: a helper's, or the variable itself."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
 from audit.scanner.extract.facts import Call
 from audit.scanner.judge import Judgement
 from audit.scanner.link.unit import Fn
+from audit.scanner.matching import is_one_family
 from audit.scanner.outcome.gating import GateCall
 from audit.scanner.outcome.items import Items
 from audit.scanner.outcome.standing import Standing, Work
-from audit.scanner.report import EarlierResult, EvidenceStep, Outcome, Region, SiteOutcome
+from audit.scanner.report import EarlierResult, EvidenceStep, Outcome, Region, Result, SiteOutcome
 
 # What the rule pointed at was a text, a test or a place, and no computation: it stands or it doesn't.
 _THINGS = {
@@ -22,15 +24,33 @@ _THINGS = {
 }
 _FAILURE_RULES = frozenset({"FT012", "FT013", "FT016"})
 _FAILURE_FORMS = frozenset({"failed-attempt"})
+# What the rule pointed at was a part of a function that may be gone while the function stands.
+_PARTS = {
+    "FT003": "what put the work off is gone",
+    "FT016": "the error of text is gone, and nothing here answers a GPU case with text",
+}
+_DEFERRED, _TEXT_ERROR = "FT003", "FT016"
+_LIMIT = "FT011"
 _BROKEN_PTX = "FT017"
 _CAN_NOT_RUN = "errors before it computes"
 
 
 class Outcomes:
-    """Answers for one judged commit."""
+    """Answers for one judged commit with its results.
 
-    def __init__(self, judgement: Judgement) -> None:
+    What is said of an earlier result holds if none of them is the same place, edited or moved.
+    """
+
+    def __init__(
+        self, judgement: Judgement, results: Sequence[Result], earlier: Sequence[EarlierResult]
+    ) -> None:
         self._judgement = judgement
+        self._earlier: dict[str, list[EarlierResult]] = defaultdict(list)
+        for one in earlier:
+            self._earlier[one.symbol].append(one)
+        self._results: dict[str, list[Result]] = defaultdict(list)
+        for result in results:
+            self._results[result.symbol].append(result)
         self._items = Items(judgement)
         self._standing = Standing(judgement)
 
@@ -104,20 +124,55 @@ class Outcomes:
         if earlier.rule_id in _THINGS and earlier.rule_id not in ("FT009", "FT014"):
             return None
         if earlier.rule_id in _FAILURE_RULES or earlier.form in _FAILURE_FORMS:
-            return self._of_failure(function)
+            return self._of_failure(earlier, function)
         if self._standing.open_paths(function):
-            return None
+            beside = self._beside(earlier, function)
+            if any(one.rule_id == earlier.rule_id for one in beside):
+                return self._one_of_several(earlier, function, beside)
+            if not beside or not self._are_fewer(earlier, beside):
+                return None
+        if earlier.rule_id == _LIMIT and (refused := self._refused(function)) is not None:
+            # There was a device path before: new is what answers the cases that it leaves out.
+            return refused
         return (
             self._worked(function, self._standing.work(function))
             or self._gated(function)
             or self._refused(function)
             or self._transferred(function)
+            or self._viewed(function)
+            or self._refused_below(function)
+            or self._part_gone(earlier, function)
         )
 
-    def _of_failure(self, function: Fn) -> SiteOutcome | None:
+    def _beside(self, earlier: EarlierResult, function: Fn) -> list[Result]:
+        """Return what is seen in the function by rules that see what the earlier one saw."""
+        return [
+            one
+            for one in self._results[function.symbol]
+            if one.path == function.unit.path and is_one_family(one.rule_id, earlier.rule_id)
+        ]
+
+    def _are_fewer(self, earlier: EarlierResult, beside: Sequence[Result]) -> bool:
+        """Whether each that is seen now may be one that was there besides the earlier one."""
+        were = sum(is_one_family(one.rule_id, earlier.rule_id) for one in self._earlier[earlier.symbol])
+        return len(beside) < were
+
+    def _one_of_several(
+        self, earlier: EarlierResult, function: Fn, beside: Sequence[Result]
+    ) -> SiteOutcome | None:
+        """Say that a place is gone while others of its kind stand in the function, each for itself."""
+        if not beside or not self._are_fewer(earlier, beside):
+            return None
+        several = f"{len(beside)} places like it are" if len(beside) > 1 else "one place like it is"
+        text = f"the place is gone from `{function.name}`, where {several} still seen"
+        steps = [EvidenceStep("effect", one.path, one.region, one.symbol, "still seen") for one in beside[:5]]
+        return SiteOutcome(Outcome.REMOVED, text, (_at(function, "anchor", text), *steps))
+
+    def _of_failure(self, earlier: EarlierResult, function: Fn) -> SiteOutcome | None:
         """Say what a function does now when the device path fails."""
         if self._standing.fails_onto_host(function):
-            return None
+            same = [one for one in self._beside(earlier, function) if one.rule_id == earlier.rule_id]
+            return self._one_of_several(earlier, function, same)
         gates = self._standing.gating.gates(function)
         if gates:
             return self._gated(function, needs_reads=False)
@@ -132,7 +187,20 @@ class Outcomes:
             self._refused(function)
             or self._worked(function, self._standing.work(function))
             or self._transferred(function)
+            or self._viewed(function)
+            or self._part_gone(earlier, function)
         )
+
+    def _part_gone(self, earlier: EarlierResult, function: Fn) -> SiteOutcome | None:
+        """Say that a part of a function is gone, where nothing of its kind stands there now."""
+        reason = _PARTS.get(earlier.rule_id)
+        if reason is None or self._beside(earlier, function):
+            return None
+        if earlier.rule_id == _TEXT_ERROR and self._standing.has_text_error(function):
+            return None
+        if earlier.rule_id == _DEFERRED and self._standing.open_paths(function):
+            return None
+        return SiteOutcome(Outcome.REMOVED, reason, (_at(function, "anchor", "what stands here now"),))
 
     def _worked(self, function: Fn, work: Work | None) -> SiteOutcome | None:
         if work is None:
@@ -178,6 +246,20 @@ class Outcomes:
                 line = function.unit.line(access.start)
                 return {"hostBody": f"{_CAN_NOT_RUN}: `{access.name}` at line {line} refuses device data"}
         return {}
+
+    def _viewed(self, function: Fn) -> SiteOutcome | None:
+        view = self._standing.view(function)
+        if view is None:
+            return None
+        text = f"`{function.name}` changes shape or strides alone, which needs no kernel on any device"
+        step = _step(function, view, "effect", f"`{view.name}` gives another view of the same data")
+        return SiteOutcome(Outcome.COMPOSITE, text, (_at(function, "anchor", text), step))
+
+    def _refused_below(self, function: Fn) -> SiteOutcome | None:
+        call = self._standing.refused_below(function)
+        if call is None:
+            return None
+        return self._refusal(function, call, f"`{call.name}` refuses device data, and the error is passed on")
 
     def _refused(self, function: Fn) -> SiteOutcome | None:
         refusal = self._standing.refusal(function)

@@ -87,8 +87,25 @@ class Standing:
             call
             for call in function.facts.calls
             if call.name not in names
-            and (self._judgement.paths.is_device_call(function, call) or self._launches_given(function, call))
+            and (
+                self._judgement.paths.is_device_call(function, call)
+                or self._launches_given(function, call)
+                or self._asks_backend_itself(function, call)
+            )
         ]
+
+    def _asks_backend_itself(self, function: Fn, call: Call) -> bool:
+        """Say whether the default of a backend's operation is another one that each backend has to have."""
+        return (
+            function.is_trait_default
+            and function.trait in self._judgement.profile.launch.backend_traits
+            and call.kind == CallKind.METHOD
+            and function.text(call.start, call.name_start).rstrip(". \n") == "self"
+            and any(
+                one.name == call.name and not one.has_body
+                for one in self._judgement.workspace.trait_methods.get(function.trait, ())
+            )
+        )
 
     def _launches_given(self, function: Fn, call: Call) -> bool:
         """Say whether a call runs a launcher that the function was given, in a crate of kernels."""
@@ -115,6 +132,34 @@ class Standing:
         # A private helper is a part of the function itself.
         return all(
             self._is_composite(one, inner, depth - 1) for one in callees for inner in self._work_calls(one)
+        )
+
+    def view(self, function: Fn, depth: int = 3) -> Call | None:
+        """Return the call by which a function gives another view of its operand, and does no more."""
+        if (
+            self._summaries.reads.get(function.index)
+            or function.index in self._summaries.launching
+            or not self._summaries.operands.names_device_type(function.facts.return_type)
+            or any(self._reads_below(function, call) for call in function.facts.calls)
+        ):
+            return None
+        views = self._judgement.profile.launch.views
+        for call in function.facts.calls:
+            if call.kind == CallKind.MACRO:
+                continue
+            if call.name in views:
+                return call
+            callees = self._summaries.resolver.resolve(function, call) if depth else ()
+            if callees and all(self.view(one, depth - 1) is not None for one in callees):
+                return call
+        return None
+
+    def _reads_below(self, function: Fn, call: Call) -> bool:
+        """Say whether a call computes on the host by default where its data may be on a device."""
+        return self._summaries.place_at(function, call) is not Place.HOST and any(
+            not read.pardon
+            for callee in self._summaries.resolver.resolve(function, call)
+            for read in self._summaries.reads.get(callee.index, ())
         )
 
     # -- errors ------------------------------------------------------------------------------------------
@@ -147,6 +192,39 @@ class Standing:
             holder, reason = reason.callee, following
         is_structured = reason.call.name in self._refusing or self._is_structured(holder, reason.call)
         return Refusal(function, first.call) if is_structured else None
+
+    def refused_below(self, function: Fn) -> Call | None:
+        """Return a call that refuses device data, in a function that neither reads any nor works on it.
+
+        The call need not be reached each time: where it is not, nothing is computed.
+        """
+        reads = self._summaries.reads.get(function.index, ())
+        if any(read.pardon != "rejected" for read in reads):
+            return None
+        for call in function.facts.calls:
+            if self._summaries.is_refusing_access(function, call):
+                return call
+            if not self._summaries.graph.propagates(function, call):
+                continue
+            callees = self._summaries.resolver.resolve(function, call)
+            if callees and all(self._only_refuses(one) for one in callees):
+                return call
+        return None
+
+    def _only_refuses(self, function: Fn) -> bool:
+        """Say whether a function refuses device data with a structured error, and reads none before."""
+        reason = self._summaries.rejecting.get(function.index)
+        if reason is None or any(not read.pardon for read in self._summaries.reads.get(function.index, ())):
+            return False
+        return self._is_structured(function, reason.call) or self._passed_on(function) is not None
+
+    def has_text_error(self, function: Fn) -> bool:
+        """Say whether any error of a function is text in a catch-all variant."""
+        return any(
+            (call.name == "Err" or call.name in _CONVERSIONS)
+            and self._stringly.search(function.text(call.start, call.end))
+            for call in function.facts.calls
+        )
 
     def failure(self, function: Fn) -> Refusal | None:
         """Return where the failure of an attempt on the device becomes the function's error."""

@@ -288,3 +288,103 @@ def test_an_initialisation_that_did_nothing_and_now_errors_is_a_structured_error
     before = "pub fn init_gpu() -> GpuResult<()> {\n    Ok(())\n}\n"
     after = "pub fn init_gpu() -> GpuResult<()> {\n    Err(GpuError::DeviceUnavailable)\n}\n"
     assert word(became(GPU, before, after, "FT003")) == "structured-error"
+
+
+def test_another_view_of_the_same_data_is_a_composite() -> None:
+    before = """
+    pub fn flatten(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+        let host = x.data_vec()?;
+        Tensor::from_storage(TensorStorage::cpu(host), vec![x.numel()])
+    }
+    """
+    after = """
+    pub fn flatten(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+        x.view_reshape(vec![x.numel()])
+    }
+    """
+    outcome = became(CORE, before, after, "FT005")
+    assert word(outcome) == Outcome.COMPOSITE
+    assert outcome is not None
+    assert "view_reshape" in outcome.steps[1].message
+
+
+def test_a_view_of_data_that_was_copied_on_the_host_is_none() -> None:
+    after = """
+    pub fn erf(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+        let host = load(x)?;
+        host.view_reshape(vec![x.numel()])
+    }
+    fn load(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+        Tensor::from_storage(TensorStorage::cpu(x.data_vec()?.iter().map(|v| v + 1.0).collect()), vec![1])
+    }
+    """
+    assert word(became(CORE, PUNT, after, "FT005")) is None
+
+
+def test_an_access_that_errors_for_device_data_is_a_structured_error() -> None:
+    after = PUNT.replace("x.data_vec()?", "x.data()?")
+    assert word(became(CORE, PUNT, after, "FT005")) == Outcome.STRUCTURED_ERROR
+
+
+TWO_READS = """
+pub fn mix(a: &Tensor<f32>, b: &Tensor<f32>, flag: bool) -> FerrotorchResult<Tensor<f32>> {
+    if flag {
+        let host = a.data_vec()?;
+        return Tensor::from_storage(TensorStorage::cpu(host.iter().map(|v| v + 1.0).collect()), vec![1]);
+    }
+    let other = b.data_vec()?;
+    Tensor::from_storage(TensorStorage::cpu(other.iter().map(|v| v * 2.0).collect()), vec![1])
+}
+"""
+
+
+def test_of_several_places_in_a_function_one_that_is_gone_is_removed_and_the_others_are_named() -> None:
+    before = _scan(CORE, TWO_READS)
+    places = [one for one in before.results if one.rule_id == "FT005"]
+    assert len(places) == 2
+    start, end = TWO_READS.index("    if flag"), TWO_READS.index("    let other")
+    asked = [
+        EarlierResult(key, one.rule_id, one.symbol, one.path, one.form, one.partial_fingerprints)
+        for key, one in enumerate(places)
+    ]
+    after = _scan(CORE, TWO_READS[:start] + TWO_READS[end:], asked)
+    [left] = [one for one in after.results if one.rule_id == "FT005"]
+    assert set(after.outcomes) == {0, 1}
+    for outcome in after.outcomes.values():
+        assert outcome.outcome is Outcome.REMOVED
+        assert [step.region for step in outcome.steps[1:]] == [left.region]
+
+
+def test_the_default_of_a_backend_that_asks_for_another_operation_is_a_device_kernel() -> None:
+    before = """
+    pub trait GpuBackend {
+        fn matmul_f32(&self, a: &GpuBufferHandle) -> FerrotorchResult<GpuBufferHandle>;
+        fn matmul_f16(&self, a: &GpuBufferHandle) -> FerrotorchResult<GpuBufferHandle> {
+            Err(FerrotorchError::InvalidArgument { message: "f16 GPU ops not yet implemented".into() })
+        }
+    }
+    """
+    answer = 'Err(FerrotorchError::InvalidArgument { message: "f16 GPU ops not yet implemented".into() })'
+    after = before.replace(answer, "self.matmul_f32(a)")
+    assert word(became(CORE, before, after, "FT016")) == Outcome.DEVICE_KERNEL
+    without = before.replace(answer, "self.name(a)")
+    assert word(became(CORE, before, without, "FT016")) == Outcome.REMOVED
+
+
+def test_a_limit_that_is_refused_now_is_a_structured_error_though_a_kernel_stands_beside_it() -> None:
+    before = """
+    pub fn scale(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+        if x.is_cuda() && x.is_contiguous() {
+            let backend = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?;
+            return Ok(Tensor::wrap(backend.scale_f32(x.gpu_handle()?)?));
+        }
+        let host = x.data_vec()?;
+        Tensor::from_storage(TensorStorage::cpu(host.iter().map(|v| v + 1.0).collect()), vec![1])
+    }
+    """
+    after = before.replace(
+        "let host = x.data_vec()?;",
+        'if x.is_cuda() { return Err(FerrotorchError::NotImplementedOnCuda { op: "scale" }); }\n'
+        "let host = x.data_vec()?;",
+    )
+    assert word(became(CORE, before, after, "FT011")) == Outcome.STRUCTURED_ERROR
