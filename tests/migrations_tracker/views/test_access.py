@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 from django.urls import URLPattern, get_resolver, reverse
 
-from audit.models import CapabilityGap, FallbackSite, Lineage, Repository, RowState
+from audit.models import BranchScan, CapabilityGap, FallbackSite, HeldDrop, Lineage, Repository, RowState
 from audit.parity.capability import State
 from audit.scanner.report import FileStatus, ManifestEntry, RuleRun, RuleStatus
 from audit.services.lineage_rulings import lineage_confirm
@@ -38,6 +38,7 @@ from tests.factories import (
 
 PUBLIC = {"login", "logout", "health", "admin-log-in"}
 POST_ONLY = {
+    "held-drop-rule",
     "bulk-change-undo",
     "repository-scan",
     "gap-transition",
@@ -127,7 +128,9 @@ def addresses(site: FallbackSite, repository: Repository) -> dict[str, str]:
     schedule = schedule_request(plan=plan, actor=None)
     lineage = Lineage.objects.earliest("pk")
     ruling = lineage_confirm(lineage=lineage, actor=make_user("mary"))
+    drop = HeldDrop.objects.create(branch_scan=BranchScan.objects.earliest("pk"), open_before=9, site_count=6)
     numbers = {
+        **dict.fromkeys(("held-drop", "held-drop-rule"), drop.pk),
         **dict.fromkeys(("bulk-change-detail", "bulk-change-undo"), change.pk),
         "lineage-rule": lineage.pk,
         "lineage-undo": ruling.pk,
