@@ -98,7 +98,7 @@ def scanned(sites: int) -> Plan:
     inventory = Inventory(
         dependencies={f"crate-{number}": frozenset({"crate-0"}) for number in range(1, 20)},
         gpu_crates=frozenset(f"crate-{number}" for number in range(20)),
-        callers={one.symbol: number % 30 for number, one in enumerate(results)},
+        callers={one.symbol: number % 20 for number, one in enumerate(results)},
         kernels={one.symbol: ("0" * 64,) for one in results[::10]},
         rejected_kernels=frozenset({"0" * 64}),
     )

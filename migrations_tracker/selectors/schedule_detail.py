@@ -138,4 +138,4 @@ def next_units(*, plan: Plan, person: str) -> list[ScheduledUnit]:
     """Return what somebody does next by the newest schedule of the plan, in order."""
     newest = Schedule.objects.filter(plan=plan, what_if={}, makespan__isnull=False).values("pk")[:1]
     placed = ScheduledUnit.objects.filter(schedule__in=newest, person__name=person)
-    return list(placed.select_related("unit", "schedule").exclude(unit__status="finished")[:NEXT_SHOWN])
+    return list(placed.select_related("unit").exclude(unit__status="finished")[:NEXT_SHOWN])
