@@ -152,8 +152,8 @@ def inject(scanner: Scanner, commit: str, parent: str, draw: random.Random) -> C
     moved = scanner.of(MemorySource(renamed)).results
     without, with_it = matched(before, plain), matched(before, moved)
     in_file = {number for number, one in enumerate(before) if one.path == old}
-    kept_without = {match.site_id for match in without} & in_file
-    kept = {match.site_id for match in with_it} & in_file
+    kept_without = {match.site_id for match in without if match.site_id is not None} & in_file
+    kept = {match.site_id for match in with_it if match.site_id is not None} & in_file
     new_without = sum(match.site_id is None for match in without)
     for number in sorted(kept_without - kept):
         one = before[number]

@@ -170,7 +170,7 @@ def test_a_judgement_needs_a_reason_and_keeps_what_was_said_before(repository: R
         finding_judge(finding=finding, judgement=Judgement.UPHELD, reason=" ", actor=make_user("bo"))
     finding_judge(finding=finding, judgement=Judgement.UPHELD, reason="seen", actor=make_user("bob"))
     finding_judge(finding=finding, judgement=Judgement.PARTLY, reason="half", actor=make_user("bea"))
-    events = finding.events.order_by("pgh_id")
+    events = finding.events.order_by("pgh_id")  # type: ignore[attr-defined]
     assert [event.judgement for event in events] == ["", "upheld"]
 
 
