@@ -14,6 +14,9 @@ from pytest_django.live_server_helper import LiveServer
 from audit.models import Capability, FallbackSite, Repository, RowState
 from audit.parity.capability import State
 from audit.services.parity import parity_dumps_import_shipped
+from migrations_tracker.models import Person
+from migrations_tracker.services.plan_proposals import plan_propose
+from migrations_tracker.services.schedules import schedule_request
 from tests.browser.test_first_hour import log_in
 from tests.factories import make_capability, make_scan_run, store_capabilities
 
@@ -50,6 +53,9 @@ def test_nothing_is_found_on_any_page(
     parity_dumps_import_shipped()
     waiting = make_scan_run(repository)
     failed = make_scan_run(repository, state=RowState.FAILED, failure_reason="`x`", finished_at=Now())
+    plan = plan_propose(repository=repository, actor=None).plan
+    Person.objects.create(plan=plan, name="grace", skills=["kernel", "build"], hours=[[0, 540, 1020]])
+    schedule = schedule_request(plan=plan, actor=None)
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
     page = context.new_page()
     page.goto(f"{live_server.url}/login/")
@@ -81,6 +87,9 @@ def test_nothing_is_found_on_any_page(
         "/verifications/",
         "/verifications/nightly/?repository=minitorch",
         "/verification-reports/",
+        plan.get_absolute_url(),
+        plan.units.earliest("pk").get_absolute_url(),
+        schedule.get_absolute_url(),
         "/policy/",
         "/policy/F1/",
         "/nowhere/",
