@@ -134,6 +134,10 @@ def _hints(kind: type) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 
 
+# What a column of 64 bits holds.
+LARGEST_NUMBER = 2**63 - 1
+
+
 def _read_scalar(kind: Any, value: Any, at: str) -> Any:
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         if isinstance(value, str) and value in {member.value for member in kind}:
@@ -141,7 +145,12 @@ def _read_scalar(kind: Any, value: Any, at: str) -> Any:
         known = ", ".join(member.value for member in kind)
         raise MalformedError(f"{at}: expected one of {known}; got {_shown(value)}")
     if kind is float and type(value) in (int, float):
+        # `1e400` is read as infinity, which is no JSON and no measure either.
+        if not -LARGEST_NUMBER <= value <= LARGEST_NUMBER:
+            raise MalformedError(f"{at}: a number beyond {LARGEST_NUMBER}")
         return float(value)
+    if kind is int and type(value) is int and not -LARGEST_NUMBER <= value <= LARGEST_NUMBER:
+        raise MalformedError(f"{at}: a number beyond {LARGEST_NUMBER}")
     if kind in (str, int, bool) and type(value) is kind:
         return _whole_text(value, at) if kind is str else value
     raise MalformedError(f"{at}: expected {_NAMES.get(kind, str(kind))}, got {_shown(value)}")

@@ -154,7 +154,7 @@ def _store(job: VerificationJob, outcome: Outcome, judgements: tuple[Judgement, 
                 kernels=[_plain(kernel) for kernel in judgement.kernels],
                 expectation=_document(test.test.expectation),
                 evidence=_document(test.evidence),
-                canary=test.canary,
+                canary=_of_32_bits(test.canary),
             )
             for position, (test, judgement) in enumerate(zip(outcome.tests, judgements, strict=True))
         ]
@@ -183,7 +183,7 @@ def _store_ptx(job: VerificationJob, outcome: Outcome) -> None:
             name=_plain(reading.name)[:300],
             sha256=reading.sha256[:64],
             is_loaded=reading.loaded,
-            result=reading.result,
+            result=_of_32_bits(reading.result),
             error=_plain(reading.error),
             log=_plain(reading.log),
             device=_plain(reading.device)[:200],
@@ -212,8 +212,15 @@ def cuda_version(number: str) -> str:
     return f"{int(number) // 1000}.{int(number) % 1000 // 10}" if re.fullmatch(r"\d{4,6}", number) else number
 
 
+def _of_32_bits(number: int | None) -> int | None:
+    """Return a number that its column holds; a driver says no other, and a runner that does says nothing."""
+    return number if number is not None and 0 <= number < 2**31 else None
+
+
 def _gpu_seconds(evidence: TestEvidence) -> float:
-    return sum(traced.run.wall_s for traced in (evidence.plain, evidence.opted_in) if traced is not None)
+    # A runner whose clock runs backward gives no time back to the budget.
+    runs = [traced.run for traced in (evidence.plain, evidence.opted_in) if traced is not None]
+    return sum(max(run.wall_s, 0.0) for run in runs)
 
 
 def _manifest(outcome: Outcome) -> Any:

@@ -131,3 +131,12 @@ def test_an_inability_without_its_reading_cannot_be_stated() -> None:
     assert Probe((reading,), (Inability("run", "no library", "nvml"),)).inability("run") is not None
     with pytest.raises(MalformedError):
         Probe((reading,), (Inability("run", "I suppose", "guess"),))
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e400", "9" * 401, "9" * 20, "1e19"])
+@pytest.mark.parametrize("place", ['{"wall_s": %s}', '{"processes": %s}'])
+def test_a_number_that_no_column_holds_is_refused_as_malformed(number: str, place: str) -> None:
+    limits = place % number
+    raw = document(limits={"LIMITS": 0}).replace(b'{"LIMITS": 0}', limits.encode())
+    with pytest.raises(MalformedError):
+        read_job(raw)
