@@ -183,6 +183,44 @@ class HostReadback(Rule):
             """,
         ),
         Example(
+            "copy of shared storage that one of two backends takes through the host",
+            """
+            impl GpuBackend for CudaBackend {
+                fn clone_buffer(&self, a: &GpuBufferHandle) -> FerrotorchResult<GpuBufferHandle> {
+                    self.stream.clone_dtod(a)
+                }
+            }
+
+            impl GpuBackend for TracingBackend {
+                fn clone_buffer(&self, a: &GpuBufferHandle) -> FerrotorchResult<GpuBufferHandle> {
+                    record(a);
+                    self.inner.clone_buffer(a)
+                }
+            }
+
+            impl TensorStorage {
+                pub fn owned(&self, backend: &dyn GpuBackend) -> FerrotorchResult<TensorStorage> {
+                    Ok(TensorStorage::gpu(backend.clone_buffer(&self.handle)?))
+                }
+            }
+            """,
+        ),
+        Example(
+            "size of an answer, which the device has counted",
+            """
+            fn count_true(mask: &CudaSlice<u8>, d: &Gpu) -> GpuResult<usize> {
+                let out = launch_count(mask, d)?;
+                let host = d.stream().clone_dtoh(&out)?;
+                Ok(host[0] as usize)
+            }
+
+            pub fn select(x: &CudaSlice<f32>, mask: &CudaSlice<u8>, d: &Gpu) -> GpuResult<CudaSlice<f32>> {
+                let n = count_true(mask, d)?;
+                launch_compact(x, mask, n, d)
+            }
+            """,
+        ),
+        Example(
             "function whose result is host data",
             """
             pub fn norms(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<Vec<f32>> {

@@ -77,13 +77,23 @@ class Copies:
 
 
 def round_trips(graph: CallGraph, reading: Iterator[Fn]) -> dict[int, Fn]:
-    """Return the backend operations that download a buffer and upload it again as another buffer."""
+    """Return the backend operations that download a buffer and upload it again as another buffer.
+
+    Where one backend copies on the device, those who ask a backend for a copy need not answer for another.
+    """
     traits = graph.profile.launch.backend_traits
     uploads = graph.profile.uploads
-    return {
+    found = {
         function.index: function
         for function in reading
         if function.trait in traits
         and graph.operands.names_buffer_type(function.facts.return_type)
         and any(call.name in uploads for call in function.facts.calls)
     }
+    on_device = {
+        (one.trait, one.name)
+        for trait in traits
+        for one in graph.workspace.trait_methods.get(trait, ())
+        if one.index not in found and not one.is_trait_default and one.has_body and graph.is_examined(one)
+    }
+    return {index: one for index, one in found.items() if (one.trait, one.name) not in on_device}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from audit.scanner.extract.facts import Call, RegionKind
 from audit.scanner.link.unit import Fn
@@ -15,6 +16,7 @@ _ITERATED = re.compile(r"^\??\s*\.iter\(\)\)?\s*\.(?:all|any)\(")
 _COMMENT = re.compile(r"//[^\n]*")
 _LONGEST = 60
 _WALKS = re.compile(r"^\s*\.iter\(\)(?:\.enumerate\(\))?\s*$")
+_SIZE = re.compile(r"^\W*(?:\w*Result<\s*)?usize\b\s*(?:,[^()\[\]]*)?>?\s*$")
 _IN_RECORD = re.compile(r"\w\s*:\s*\*?$")
 
 
@@ -39,6 +41,13 @@ def picks_elements(function: Fn, call: Call) -> bool:
         elif not _LENGTH.match(after):
             return False
     return is_picked
+
+
+def is_count(function: Fn, calls: Iterable[Call]) -> bool:
+    """Say whether a function gives one number that the device has counted: a size, no data."""
+    return _SIZE.search(function.facts.return_type) is not None and all(
+        picks_elements(function, call) for call in calls
+    )
 
 
 def only_decides(function: Fn, call: Call) -> bool:

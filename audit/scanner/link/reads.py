@@ -13,7 +13,7 @@ from audit.scanner.link.flow import Place
 from audit.scanner.link.graph import CallGraph
 from audit.scanner.link.launches import Launches
 from audit.scanner.link.pardons import Pardons
-from audit.scanner.link.picks import bound_truth, only_decides, picks_elements
+from audit.scanner.link.picks import bound_truth, is_count, only_decides, picks_elements
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
 
@@ -57,18 +57,24 @@ class Reads:
                     if read is not None:
                         pending[function.index].append(read)
         self.found = {index: tuple(reads) for index, reads in pending.items()}
-        queue = deque(
-            index for index in pending if self.is_host_helper(self._graph.workspace.functions[index])
-        )
+        self._spread()
+        self._find_host_gradients()
+        self._find_copies()
+        self._find_host_results()
+        for index, reads in self.found.items():
+            self.found[index] = tuple(sorted(reads, key=lambda read: read.call.start))
+
+    def _spread(self) -> None:
+        """Make the calls of host helpers, with data of the device, reads of their callers."""
+        functions = self._graph.workspace.functions
+        queue = deque(index for index in self.found if self.is_host_helper(functions[index]))
         seen = set(queue)
         while queue:
-            callee = self._graph.workspace.functions[queue.popleft()]
+            callee = functions[queue.popleft()]
+            if is_count(callee, (read.call for read in self.found[callee.index])):
+                continue
             for function, call in self._graph.callers(callee):
-                if not self._graph.is_examined(function) or not self._graph.gets_device_data(function, call):
-                    continue
-                if self._is_metadata(function, call):
-                    continue
-                if not function.facts.body_start <= call.start < function.facts.body_end:
+                if not self._hands_data(function, call):
                     continue
                 read = Read(
                     call, self._graph.operand(function, call), callee, self._pardons.pardon(function, call)
@@ -77,11 +83,15 @@ class Reads:
                 if function.index not in seen and self.is_host_helper(function):
                     seen.add(function.index)
                     queue.append(function.index)
-        self._find_host_gradients()
-        self._find_copies()
-        self._find_host_results()
-        for index, reads in self.found.items():
-            self.found[index] = tuple(sorted(reads, key=lambda read: read.call.start))
+
+    def _hands_data(self, function: Fn, call: Call) -> bool:
+        """Say whether a call hands data of the device on, in the body of a function that is looked at."""
+        return (
+            self._graph.is_examined(function)
+            and self._graph.gets_device_data(function, call)
+            and not self._is_metadata(function, call)
+            and function.facts.body_start <= call.start < function.facts.body_end
+        )
 
     def _find_host_gradients(self) -> None:
         """In a backward pass, a call of an operator with a host body only is a read too."""
