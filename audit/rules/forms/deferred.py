@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from audit.scanner.extract.facts import CallKind, ExitKind, Region, RegionKind
 from audit.scanner.judge import Candidate, Judgement
-from audit.scanner.link.flow import Place
 from audit.scanner.link.literals import literal_parts
+from audit.scanner.link.places import Place
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
 

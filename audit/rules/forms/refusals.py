@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from audit.scanner.extract.facts import Call
 from audit.scanner.judge import Candidate, Judgement
-from audit.scanner.link.flow import Flow, Place, Test
+from audit.scanner.link.flow import Flow, Test
+from audit.scanner.link.places import Place
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
 

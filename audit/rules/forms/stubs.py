@@ -10,7 +10,7 @@ from audit.scanner.extract.facts import Call, CallKind, Region, RegionKind
 from audit.scanner.extract.items import split_list
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.closures import recovery
-from audit.scanner.link.flow import Place
+from audit.scanner.link.places import Place
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
 

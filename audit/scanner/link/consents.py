@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Sequence
 
 from audit.scanner.extract.facts import Call, RegionKind
-from audit.scanner.link.flow import Flow, Place, Test
+from audit.scanner.link.flow import Flow, Test
 from audit.scanner.link.gates import Gates
 from audit.scanner.link.graph import CallGraph
+from audit.scanner.link.places import Place
 from audit.scanner.link.unit import Fn
 
 Opens = Callable[[str, bool], bool | None]

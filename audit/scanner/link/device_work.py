@@ -6,7 +6,8 @@ import re
 
 from audit.scanner.extract.facts import Call, CallKind, Region, RegionKind
 from audit.scanner.link.closures import carrier
-from audit.scanner.link.flow import Flow, Place
+from audit.scanner.link.flow import Flow
+from audit.scanner.link.places import Place
 from audit.scanner.link.summaries import Read, Summaries
 from audit.scanner.link.unit import Fn
 from audit.scanner.link.words import ends_of

@@ -7,7 +7,8 @@ from enum import StrEnum
 from audit.scanner.extract.facts import Call, RegionKind
 from audit.scanner.link.attempts import Attempts, is_outcome
 from audit.scanner.link.device_work import DeviceWork, names_an_operator
-from audit.scanner.link.flow import Flow, Place, Test
+from audit.scanner.link.flow import Flow, Test
+from audit.scanner.link.places import Place
 from audit.scanner.link.summaries import Read, Summaries
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern

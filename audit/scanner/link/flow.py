@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 from audit.scanner.extract.facts import CallKind, ExitKind, Let, Region, RegionKind
-from audit.scanner.extract.items import split_list
+from audit.scanner.link.places import DeviceTests, Place
 from audit.scanner.link.unit import Fn
 from audit.scanner.link.words import ends_of
-from audit.scanner.profile import Profile, any_pattern
 
 _DIVERGING_MACROS = frozenset({"panic", "unreachable", "todo", "unimplemented", "bail", "compile_error"})
 _DEPTH = 6
 _BRACKET_OR = {"&&": re.compile(r"[()\[\]{}]|&&"), "||": re.compile(r"[()\[\]{}]|\|\|")}
+_BARE_NAME = re.compile(r"\b[a-z_]\w*\b(?!\s*[.(:])")
 T = TypeVar("T")
-
-
-class Place(StrEnum):
-    """Where a test says that the data is."""
-
-    DEVICE = "device"
-    HOST = "host"
 
 
 class Test(NamedTuple):
@@ -53,6 +45,7 @@ class Flow:
         self._entered: dict[int, list[Test]] = {}
         self._passed: dict[int, tuple[list[Test], int]] = {}
         self._places: dict[tuple[str, bool], Place | None] = {}
+        self._expanded: dict[str, str] = {}
 
     @cached_property
     def _children(self) -> dict[int, list[tuple[int, int, list[int]]]]:
@@ -239,7 +232,14 @@ class Flow:
 
     def expand(self, condition: str) -> str:
         """Return a condition with names of boolean locals replaced by their values, one level deep."""
-        return re.sub(r"\b[a-z_]\w*\b(?!\s*[.(:])", lambda name: self.value_of(name[0]) or name[0], condition)
+        if not self._values:
+            return condition
+        found = self._expanded.get(condition)
+        if found is None:
+            found = self._expanded[condition] = _BARE_NAME.sub(
+                lambda name: self.value_of(name[0]) or name[0], condition
+            )
+        return found
 
     def value_of(self, name: str) -> str:
         """Return the text of the value that a local is bound to, empty when it is not told."""
@@ -275,130 +275,33 @@ class Flow:
     def _let_before(
         self, name: str, offset: int, around: frozenset[int] | None = None, *, in_tuples: bool = False
     ) -> Let | None:
+        for let, pattern in reversed(self._bound):
+            if (
+                (pattern == name or (in_tuples and pattern.startswith("(") and ends_of(name, pattern)))
+                and let.end <= offset
+                and (around is None or let.region in around)
+            ):
+                return let
+        return None
+
+    @cached_property
+    def _bound(self) -> list[tuple[Let, str]]:
+        """The lets that have a value, in source order, with their patterns."""
         text = self.function.text
-        found = None
-        for let in self.function.facts.lets:
-            if let.value_start and let.end <= offset and (around is None or let.region in around):
-                pattern = text(let.pattern_start, let.pattern_end).removeprefix("mut ").strip()
-                if pattern == name or (in_tuples and pattern.startswith("(") and ends_of(name, pattern)):
-                    found = let
-        return found
+        return [
+            (let, text(let.pattern_start, let.pattern_end).removeprefix("mut ").strip())
+            for let in self.function.facts.lets
+            if let.value_start
+        ]
 
     @cached_property
     def _values(self) -> dict[str, str]:
         text = self.function.text
-        found: dict[str, str] = {}
-        for let in self.function.facts.lets:
-            if let.value_start:
-                name = text(let.pattern_start, let.pattern_end).removeprefix("mut ").strip()
-                if name.isidentifier():
-                    found[name] = text(let.value_start, let.value_end)
-        return found
-
-
-class DeviceTests:
-    """Reads device tests in the words of a profile."""
-
-    def __init__(self, profile: Profile) -> None:
-        self._atoms: dict[str, Place | None] = {}
-        words = profile.device
-        self._device = any_pattern(
-            (
-                *(rf"(?:\.|\b){re.escape(name)}\s*\(" for name in words.predicates),
-                r"==\s*&?(?:\w+::)*(?:" + "|".join(map(re.escape, words.variants)) + ")",
-                r"matches!\s*\([^,]*,\s*(?:\w+::)*(?:" + "|".join(map(re.escape, words.variants)) + ")",
-            )
-        )
-        self._host = any_pattern(
-            (
-                *(rf"(?:\.|\b){re.escape(name)}\s*\(" for name in words.host_predicates),
-                r"==\s*&?(?:\w+::)*(?:" + "|".join(map(re.escape, words.host_variants)) + ")",
-                r"matches!\s*\([^,]*,\s*(?:\w+::)*(?:" + "|".join(map(re.escape, words.host_variants)) + ")",
-                r"!=\s*&?(?:\w+::)*(?:" + "|".join(map(re.escape, words.variants)) + ")",
-            )
-        )
-        # Where one of these does not hold, the data may lie on a device of another kind.
-        self._narrow = any_pattern(
-            tuple(rf"(?:\.|\b){re.escape(name)}\s*\(" for name in words.narrow_predicates)
-        )
-        self._not_host = any_pattern(
-            (r"!=\s*&?(?:\w+::)*(?:" + "|".join(map(re.escape, words.host_variants)) + ")",)
-        )
-        self._device_variant = any_pattern(tuple(rf"\b{re.escape(name)}\b" for name in words.variants))
-        self._host_variant = any_pattern(tuple(rf"\b{re.escape(name)}\b" for name in words.host_variants))
-        short = tuple(rf"\b{re.escape(name.rpartition('::')[2])}\b" for name in words.variants)
-        self._short_variant = any_pattern(short)
-        self._short_host_variant = any_pattern(
-            tuple(rf"\b{re.escape(name.rpartition('::')[2])}\b" for name in words.host_variants)
-        )
-
-    def mixes(self, subject: str, pattern: str) -> bool:
-        """Say whether a pattern takes the host and a device alike."""
-        is_short = "device" in subject
-        bare = re.sub(r"\((?:_|\.\.)\)", "", pattern)
-        names_device = self._device_variant.search(bare) or (is_short and self._short_variant.search(bare))
-        names_host = self._host_variant.search(bare) or (is_short and self._short_host_variant.search(bare))
-        return bool(names_device and names_host) and "(" not in bare
-
-    def names_host(self, text: str) -> bool:
-        """Say whether a text names a host device."""
-        return bool(self._host_variant.search(text))
-
-    def mentions_device(self, text: str) -> bool:
-        """Say whether a text asks for the device anywhere."""
-        return bool(self._device.search(text) or self._device_variant.search(text))
-
-    def atom_place(self, condition: str, holds: bool) -> Place | None:
-        """Read a condition without `&&`, `||` and `!`."""
-        if condition not in self._atoms:
-            self._atoms[condition] = self._place_named(condition)
-        place = self._atoms[condition]
-        if place is None or holds:
-            return place
-        if place is Place.HOST:
-            return Place.DEVICE
-        return None if self._narrow.search(condition) else Place.HOST
-
-    def _place_named(self, condition: str) -> Place | None:
-        if self._not_host.search(condition) or self._device.search(condition):
-            return Place.DEVICE
-        return Place.HOST if self._host.search(condition) else None
-
-    def pattern_place(self, subject: str, pattern: str, holds: bool) -> Place | None:
-        """Read a pattern that matched or did not."""
-        bare = pattern.partition(" if ")[0]
-        has_guard = bare != pattern
-        if bare.startswith("(") and subject.startswith("("):
-            return self._tuple_place(subject, bare) if holds else None
-        device = bool(self._device_variant.search(bare)) or (
-            "device" in subject and bool(self._short_variant.search(bare))
-        )
-        host = bool(self._host_variant.search(bare)) or (
-            "device" in subject and bool(self._short_host_variant.search(bare))
-        )
-        if device == host:
-            place = self.atom_place(subject, True) if bare in ("true", "false") else None
-            if place is not None and (bare == "true") != holds:
-                return Place.HOST if place is Place.DEVICE else Place.DEVICE
-            return place
-        if holds:
-            return Place.DEVICE if device else Place.HOST
-        if has_guard:
-            return None
-        return Place.HOST if device else Place.DEVICE
-
-    def _tuple_place(self, subject: str, pattern: str) -> Place | None:
-        """Read a tuple of predicates against a tuple of outcomes: one on the device is enough."""
-        subjects, patterns = split_list(subject.strip()[1:-1]), split_list(pattern.strip()[1:-1])
-        if len(subjects) != len(patterns):
-            return None
-        told = [
-            self.pattern_place(one, other.strip(), True)
-            for one, other in zip(subjects, patterns, strict=True)
-        ]
-        if Place.DEVICE in told:
-            return Place.DEVICE
-        return Place.HOST if told and all(one is Place.HOST for one in told) else None
+        return {
+            pattern: text(let.value_start, let.value_end)
+            for let, pattern in self._bound
+            if pattern.isidentifier()
+        }
 
 
 def split_operator(condition: str, operator: str) -> list[str]:

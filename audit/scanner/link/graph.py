@@ -9,9 +9,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 from audit.scanner.extract.facts import Call, CallKind
-from audit.scanner.link.flow import DeviceTests, Flow, Place
+from audit.scanner.link.flow import Flow
 from audit.scanner.link.mentions import Mentions
 from audit.scanner.link.operands import Operands
+from audit.scanner.link.places import DeviceTests, Place
 from audit.scanner.link.resolve import Resolver
 from audit.scanner.link.unit import Fn
 from audit.scanner.link.workspace import Workspace

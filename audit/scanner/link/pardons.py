@@ -6,10 +6,10 @@ import re
 
 from audit.scanner.extract.facts import Call, CallKind, RegionKind
 from audit.scanner.link.consents import Consents
-from audit.scanner.link.flow import Place
 from audit.scanner.link.gates import Gates
 from audit.scanner.link.graph import CallGraph
 from audit.scanner.link.launches import Launches
+from audit.scanner.link.places import Place
 from audit.scanner.link.rejections import Rejections
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern

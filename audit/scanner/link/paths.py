@@ -15,7 +15,8 @@ from audit.scanner.extract.facts import Call, CallKind, RegionKind
 from audit.scanner.link.attempts import Attempts
 from audit.scanner.link.device_work import DeviceWork
 from audit.scanner.link.entries import Entries, Trigger
-from audit.scanner.link.flow import Place, Test
+from audit.scanner.link.flow import Test
+from audit.scanner.link.places import Place
 from audit.scanner.link.stand_ins import StandIns
 from audit.scanner.link.summaries import Read, Summaries
 from audit.scanner.link.unit import Fn

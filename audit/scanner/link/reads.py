@@ -9,11 +9,11 @@ from typing import NamedTuple
 from audit.scanner.extract.facts import Call, CallKind, RegionKind
 from audit.scanner.link.constants import HostConstants
 from audit.scanner.link.copies import Copies, round_trips
-from audit.scanner.link.flow import Place
 from audit.scanner.link.graph import CallGraph
 from audit.scanner.link.launches import Launches
 from audit.scanner.link.pardons import Pardons
 from audit.scanner.link.picks import bound_truth, is_count, only_decides, picks_elements
+from audit.scanner.link.places import Place
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
 

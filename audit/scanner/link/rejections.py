@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from audit.scanner.extract.facts import Call, CallKind, RegionKind
-from audit.scanner.link.flow import Place
 from audit.scanner.link.graph import CallGraph, Reason
 from audit.scanner.link.launches import Launches
+from audit.scanner.link.places import Place
 from audit.scanner.link.unit import Fn
 
 

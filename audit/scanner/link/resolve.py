@@ -19,6 +19,7 @@ from audit.scanner.link.workspace import Workspace
 _CONSTRUCTOR = re.compile(r"^&?(?:mut\s+)?((?:\w+::)*)([A-Z]\w*)(?:::<[^>]*>)?\s*(?:::\s*\w+|\{)")
 _FIELD = re.compile(r"^(self|\w+)\.(\w+)$")
 _IDENTIFIER = re.compile(r"^(?:ref\s+)?(?:mut\s+)?([a-z_]\w*)$")
+_GENERICS = re.compile(r"<[^<>]*>")
 _BREAK = re.compile(r"\s*\.\s*")
 _MANY = 6
 _MOST_USE_LEVELS = 64
@@ -173,9 +174,9 @@ class Resolver:
 
     def _resolve_path(self, function: Fn, call: Call) -> list[Fn]:
         text = function.unit.text(call.start, call.name_start)
-        path = tuple(
-            part.split("<")[0].strip() for part in re.sub(r"<[^<>]*>", "", text).split("::") if part.strip()
-        )
+        if "<" in text:
+            text = _GENERICS.sub("", text)
+        path = tuple(part.split("<")[0].strip() for part in text.split("::") if part.strip())
         if not path:
             return []
         last = path[-1]

@@ -10,7 +10,8 @@ from audit.scanner.extract.facts import Call, CallKind, ExitKind, Region, Region
 from audit.scanner.link.attempts import Attempts
 from audit.scanner.link.closures import receiver_of
 from audit.scanner.link.device_work import DeviceWork
-from audit.scanner.link.flow import Place, Test
+from audit.scanner.link.flow import Test
+from audit.scanner.link.places import Place
 from audit.scanner.link.summaries import Summaries
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern

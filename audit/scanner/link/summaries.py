@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from audit.scanner.extract.facts import Call
-from audit.scanner.link.flow import Flow, Place
+from audit.scanner.link.flow import Flow
 from audit.scanner.link.gates import Gate, Gates
 from audit.scanner.link.graph import CallGraph, Reason
 from audit.scanner.link.launches import Launches
 from audit.scanner.link.pardons import Pardons
+from audit.scanner.link.places import Place
 from audit.scanner.link.reads import Read, Reads
 from audit.scanner.link.rejections import Rejections
 from audit.scanner.link.resolve import Resolver

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from audit.scanner.extract.facts import Call, CallKind, RegionKind
 from audit.scanner.judge import Judgement
 from audit.scanner.link.entries import Trigger
-from audit.scanner.link.flow import Place
 from audit.scanner.link.paths import HostPath
+from audit.scanner.link.places import Place
 from audit.scanner.link.unit import Fn
 from audit.scanner.outcome.gating import Gating
 

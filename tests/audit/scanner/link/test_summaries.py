@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from audit.scanner.link.flow import Place
+from audit.scanner.link.places import Place
 from audit.scanner.link.summaries import Summaries
 from tests.audit.scanner.workspace_fixture import function_named, summarised
 
