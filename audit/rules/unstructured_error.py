@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
-from audit.rules.forms.refusals import DTYPE_TEST, Errors, refusals
+from audit.rules.forms.refusals import DTYPE_TEST, Errors, absences, refusals
 from audit.scanner.extract.facts import Call, RegionKind
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.closures import carrier, error_adapter
@@ -94,6 +94,32 @@ class UnstructuredError(Rule):
             """,
         ),
         Example(
+            "operation that no kernel is registered for",
+            """
+            pub fn call(&self, op: &str, key: DispatchKey) -> FerrotorchResult<Tensor<f32>> {
+                match self.kernels.get(&(op, key)) {
+                    Some(kernel) => kernel(self),
+                    None => Err(FerrotorchError::InvalidArgument {  //~ FT016
+                        message: format!("{op}: no kernel registered for {key:?}"),
+                    }),
+                }
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
+            "device that is not there",
+            """
+            fn device(&self, ordinal: usize) -> FerrotorchResult<&Arc<GpuDevice>> {
+                self.devices
+                    .get(ordinal)
+                    .ok_or(FerrotorchError::InvalidArgument {  //~ FT016
+                        message: format!("CUDA device {ordinal} not available"),
+                    })
+            }
+            """,
+        ),
+        Example(
             "trait default of the backend",
             """
             pub trait GpuBackend {
@@ -147,6 +173,24 @@ class UnstructuredError(Rule):
             }
 
             pub enum GpuError { PtxCompileFailed { kernel: String } }
+            """,
+        ),
+        Example(
+            "library that can't be opened",
+            """
+            mod nccl_sys {
+                pub fn open(rank: usize) -> Result<Comm, NcclError> {
+                    unsafe { ncclCommInitRank(rank) }.ok()
+                }
+            }
+
+            impl Communicator {
+                pub fn new(rank: usize) -> Result<Self, DistributedError> {
+                    let comm = nccl_sys::open(rank)
+                        .map_err(|e| DistributedError::Io { message: format!("none: {e}") })?;  //~ FT016
+                    Ok(Self { comm })
+                }
+            }
             """,
         ),
         Example(
@@ -263,6 +307,37 @@ class UnstructuredError(Rule):
             """,
         ),
         Example(
+            "something else that is not there, and a device that is not there told by its variant",
+            """
+            fn stream(&self, name: &str) -> FerrotorchResult<&Stream> {
+                self.streams
+                    .get(name)
+                    .ok_or(FerrotorchError::InvalidArgument { message: format!("no stream {name}") })
+            }
+
+            fn device(&self, ordinal: usize) -> FerrotorchResult<&Arc<GpuDevice>> {
+                self.devices.get(ordinal).ok_or(FerrotorchError::DeviceUnavailable)
+            }
+            """,
+        ),
+        Example(
+            "work that fails on a library that is open",
+            """
+            mod nccl_sys {
+                pub fn all_reduce(buffer: *mut f32, comm: Comm) -> Result<(), NcclError> {
+                    unsafe { ncclAllReduce(buffer, comm) }.ok()
+                }
+            }
+
+            impl Communicator {
+                pub fn all_reduce(&self, buffer: *mut f32) -> Result<(), DistributedError> {
+                    nccl_sys::all_reduce(buffer, self.comm)
+                        .map_err(|e| DistributedError::Io { message: format!("allreduce failed: {e}") })
+                }
+            }
+            """,
+        ),
+        Example(
             "no closed form on any device",
             """
             pub fn entropy(&self) -> FerrotorchResult<Tensor<f32>> {
@@ -315,6 +390,7 @@ class UnstructuredError(Rule):
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield the textual answers of product code."""
         errors = Errors(judgement)
+        yield from absences(judgement, errors)
         for function in judgement.product_functions:
             flow = judgement.summaries.flow(function)
             if not errors.is_host_code(function):
@@ -405,6 +481,8 @@ def _comes_from_the_device(judgement: Judgement, function: Fn, receiver: str, er
         if call.name in names or judgement.summaries.is_launch(function, call):
             return True
         callees = judgement.summaries.resolver.resolve(function, call)
+        if _is_method(function) and any(map(_is_binding, callees)):
+            continue
         if any(errors.is_structured(callee.facts.return_type) for callee in callees):
             return True
         if any(
@@ -412,6 +490,16 @@ def _comes_from_the_device(judgement: Judgement, function: Fn, receiver: str, er
         ):
             return True
     return False
+
+
+def _is_method(function: Fn) -> bool:
+    return any(parameter.name == "self" for parameter in function.facts.parameters)
+
+
+def _is_binding(function: Fn) -> bool:
+    """Say whether a function binds a library: on what is open, it fails at work and lacks nothing."""
+    crate = function.unit.crate_name
+    return any(part.endswith("_sys") or part in ("sys", "ffi") for part in (crate, *function.module))
 
 
 def _runs_elsewhere(function: Fn, call: Call, start: int) -> bool:

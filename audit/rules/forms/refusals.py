@@ -24,6 +24,14 @@ _GAP = re.compile(
     r"|\bkernels?\b.{0,30}\b(?:needed|missing|required|pending)\b|\b(?:needs|requires)\b.{0,40}\bkernel\b",
     re.DOTALL,
 )
+# What a dispatcher says of an operation that no backend has registered a kernel for.
+_UNREGISTERED = re.compile(
+    r"(?i)\bno kernels?\b[^.;]{0,30}\bregistered\b|\bkernels?\b[^.;]{0,30}\bnot registered\b"
+)
+_DEVICES = r"(?:gpus?|cuda|metal|vulkan|wgpu|rocm|devices?|adapters?|accelerators?)"
+_ABSENT = r"(?:not (?:available|found|present|detected)|unavailable|missing|absent)"
+_NO_DEVICE = re.compile(rf"(?i)\b{_DEVICES}\b[^.;]{{0,30}}\b{_ABSENT}\b|\bno\b[^.;]{{0,20}}\b{_DEVICES}\b")
+_ALTERNATIVES = ("ok_or", "ok_or_else")
 
 
 class Errors:
@@ -69,6 +77,18 @@ def refusals(judgement: Judgement, flow: Flow, errors: Errors) -> Iterator[Candi
                 yield Candidate(function.unit, call.start, call.end, function, form)
 
 
+def absences(judgement: Judgement, errors: Errors) -> Iterator[Candidate]:
+    """Yield where GPU code answers that a device is not there with text: `.ok_or(InvalidArgument { .. })`."""
+    graph = judgement.summaries.graph
+    for name in _ALTERNATIVES:
+        for function, call in graph.calls_by_name.get(name, ()):
+            if not judgement.is_gpu_located(function) or not graph.is_examined(function):
+                continue
+            text = function.text(call.arguments_start, call.end)
+            if errors.catch_all.search(text) and _NO_DEVICE.search(text):
+                yield Candidate(function.unit, call.name_start, call.end, function, "stringly-err")
+
+
 def _refusal(judgement: Judgement, flow: Flow, call: Call, *, says_unsupported: bool) -> str:
     """Tell which unsupported GPU case a textual `Err` answers, as a form; empty when it answers none."""
     function = flow.function
@@ -86,8 +106,10 @@ def _refusal(judgement: Judgement, flow: Flow, call: Call, *, says_unsupported: 
 
 
 def _is_gap(judgement: Judgement, flow: Flow, call: Call, text: str) -> bool:
-    """Say whether a function that is given device memory refuses it for what nobody has written yet."""
+    """Say whether a function refuses, for what nobody has written, device memory or what it dispatches."""
     function = flow.function
+    if _UNREGISTERED.search(text):
+        return True
     if not _is_given_buffer(judgement, function):
         return False
     is_all = function.text(function.facts.body_start, function.facts.body_end).strip(
