@@ -27,6 +27,9 @@ _CASE_AND_HOST = re.compile(rf"(?i)(?=.*{_HOST})(?=.*{_WHEN})")
 _NAMES_HOST = re.compile(rf"(?i){_HOST}")
 _SENTENCE_END = re.compile(r"[.!?](?=\s)")
 _FALLS = re.compile(rf"(?i){_FALLING}")
+_DENIED = re.compile(
+    r"(?i)\b(?:instead of|rather than|without|never|not|no longer|cannot|can't)\s+(?:\w+ly\s+)?$"
+)
 _LACKED = re.compile(
     rf"(?i)(?:{_LACKS}(?!\s+(?:cpu|host))[^.!;()]{{0,30}}{_DEVICE}{_MOVED}"
     rf"|{_DEVICE}[^.!;()]{{0,30}}{_LACKS}(?!\s+(?:cpu|host)))[^.!;()]{{0,60}}{_HOST}"
@@ -172,6 +175,20 @@ class CommentOnlyGap(Rule):
             path="ferrotorch-core/src/lib.rs",
         ),
         Example(
+            "falling back that is denied",
+            """
+            /// For other dtypes it gives `NotImplementedOnCuda` instead of falling through to a host fold.
+            pub fn fold(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                if x.is_cuda() && is_f32(x) {
+                    return launch_fold(x);
+                }
+                let data = x.data_vec()?;
+                Tensor::from_storage(TensorStorage::cpu(data), x.shape().to_vec(), false)
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
             "heading",
             """
             pub fn scale(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
@@ -249,7 +266,7 @@ def _gap(text: str, *, in_gpu_code: bool) -> int | None:
     if lacked is not None or in_gpu_code:
         return lacked.end() - 1 if lacked is not None else None
     if _CASE_AND_HOST.match(text):
-        falls = _FALLS.search(text)
+        falls = next((one for one in _FALLS.finditer(text) if not _DENIED.search(text, 0, one.start())), None)
         if falls is not None and _says_where(text, falls.start()) and not _NO_GPU.search(text):
             return falls.start()
     found = (gap.search(text) for gap in _GAPS)
