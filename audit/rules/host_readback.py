@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
+from audit.rules.forms.remade import operands_made_on_host
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.uses import Use
 from audit.scanner.report import Level
@@ -15,7 +16,7 @@ class HostReadback(Rule):
     ## What it does
     Checks for operations that do launch on the device, and then take their data through host memory on
     every call: partial results that are summed on the host, results that are downloaded only to be
-    wrapped again.
+    wrapped again; and for operands that are computed on the host beside the kernel, and uploaded.
 
     ## Why is this bad?
     Each read waits for the device and copies over the bus. PyTorch keeps data where it is: a reduction's
@@ -47,6 +48,29 @@ class HostReadback(Rule):
                 cpu_to_gpu(input, d)
                     .and_then(|x| launch(&kernel(d)?, &x, d))
                     .and_then(|out| gpu_to_cpu(&out, d))  //~ FT008
+            }
+            """,
+        ),
+        Example(
+            "operand that is computed on the host beside the kernel",
+            """
+            fn noise(n: usize, seed: u64) -> Vec<f32> {
+                let mut out = Vec::with_capacity(n);
+                for i in 0..n {
+                    out.push(hash(seed, i));
+                }
+                out
+            }
+
+            pub fn jitter(x: &Tensor<f32>, seed: u64) -> FerrotorchResult<Tensor<f32>> {
+                if x.is_cuda() {
+                    let backend = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?;
+                    let out = backend.jitter_f32(x.gpu_handle()?, seed)?;
+                    let drawn = noise(x.numel(), seed);  //~ FT008
+                    let on_host = Tensor::from_storage(TensorStorage::cpu(drawn), x.shape().to_vec(), false)?;
+                    return attach(out, on_host.to(x.device())?);
+                }
+                host_jitter(x.data()?, seed)
             }
             """,
         ),
@@ -206,6 +230,29 @@ class HostReadback(Rule):
             """,
         ),
         Example(
+            "list of the caller that is uploaded for a kernel",
+            """
+            fn widened(mask: &[bool]) -> Vec<f32> {
+                let mut out = Vec::with_capacity(mask.len());
+                for &one in mask {
+                    out.push(f32::from(one));
+                }
+                out
+            }
+
+            pub fn masked(x: &Tensor<f32>, mask: &[bool]) -> FerrotorchResult<GpuBufferHandle> {
+                let backend = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?;
+                if x.is_cuda() {
+                    let out = backend.copy_f32(x.gpu_handle()?)?;
+                    let wide = widened(mask);
+                    let on_host = Tensor::from_storage(TensorStorage::cpu(wide), x.shape().to_vec(), false)?;
+                    return backend.mul_f32(&out, on_host.to(x.device())?.gpu_handle()?);
+                }
+                host_masked(x.data()?, mask)
+            }
+            """,
+        ),
+        Example(
             "size of an answer, which the device has counted",
             """
             fn count_true(mask: &CudaSlice<u8>, d: &Gpu) -> GpuResult<usize> {
@@ -272,3 +319,4 @@ class HostReadback(Rule):
             elif path.launch is not None or path.launches_beside or (path.is_host_body and path.goes_on):
                 form = "readback-and-upload" if path.upload is not None else "readback"
                 yield judgement.host_path_candidate(path, form)
+        yield from operands_made_on_host(judgement)
