@@ -110,6 +110,25 @@ class ShapeBypass(Rule):
             path="ferrotorch-core/src/lib.rs",
         ),
         Example(
+            "rest for which there is no type",
+            """
+            pub trait GpuFloat: Float {}
+            impl GpuFloat for f32 {}
+            impl GpuFloat for f64 {}
+
+            pub fn neg<T: GpuFloat>(x: &GpuTensor<T>) -> GpuResult<GpuTensor<T>> {
+                if is_f32::<T>() {
+                    gpu_neg(x)
+                } else if is_f64::<T>() {
+                    gpu_neg_f64(x)
+                } else {
+                    let host = gpu_to_cpu(&x.buffer, &x.device)?;
+                    cpu_to_gpu(&negated(&host), &x.device)
+                }
+            }
+            """,
+        ),
+        Example(
             "other kernel for small shapes",
             """
             pub fn gpu_matmul(a: &CudaBuffer<f32>, n: usize, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {

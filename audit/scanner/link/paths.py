@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from audit.scanner.extract.facts import Call, CallKind, RegionKind
+from audit.scanner.link.admitted import is_for_no_type
 from audit.scanner.link.attempts import Attempts
 from audit.scanner.link.device_work import DeviceWork
 from audit.scanner.link.entries import Entries, Trigger
@@ -102,7 +103,12 @@ class HostPaths:
         function = self._summaries.workspace.functions[index]
         if self._summaries.answers_elsewhere(function):
             return
-        open_reads = [read for read in self._summaries.reads[index] if not read.pardon]
+        flow, implementors = self._summaries.flow(function), self._summaries.workspace.implementors
+        open_reads = [
+            read
+            for read in self._summaries.reads[index]
+            if not read.pardon and not is_for_no_type(function, read.call, flow, implementors)
+        ]
         for reads in self._grouped(function, open_reads):
             yield from self._paths(function, reads)
 
