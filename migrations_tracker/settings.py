@@ -244,6 +244,11 @@ GPU_MINUTES_PER_DAY = env.number(
     default=0,
     meaning="Minutes that tests may run on GPUs in 24 hours before jobs wait; 0 is no limit.",
 )
+GPU_MINUTES_PER_SCAN = env.number(
+    "GPU_MINUTES_PER_SCAN",
+    default=0,
+    meaning="How many of these the tests of one scan's commit may take; 0 is no limit.",
+)
 
 SITE_URL = env.text(
     "SITE_URL",

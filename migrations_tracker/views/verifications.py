@@ -30,6 +30,7 @@ from workers.models import (
 )
 from workers.selectors.runners import gpu_minutes_budget, gpu_minutes_used
 from workers.selectors.verifications import filters_read, verification_list, verified_crates
+from workers.services.gpu_budget import why_it_waits
 from workers.services.jobs import job_approve, job_cancel
 from workers.verdict_texts import VERDICT_TEXTS
 
@@ -144,10 +145,12 @@ def job_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             "requested_by",
             "approved_by",
             "cancelled_by",
+            "continues",
+            "continued_by",
         ),
         pk=pk,
     )
-    context: dict[str, object] = {"job": job}
+    context: dict[str, object] = {"job": job, "waits_because": why_it_waits(job=job)}
     if request.htmx:
         if job.is_over or job.waits_for_approval:
             return HttpResponseClientRefresh()

@@ -22,7 +22,9 @@ class VerificationJob(LeasedRow):
     `spec` is the job as it is sent, but for the ids of job and lease. `state` is the row's own; where it
     ended with an outcome, `outcome_state` and `outcome_reason` are what the runner said. `functions` says, by
     the place of each test, which functions it runs: symbol, digest and kernels. `wants_approval` is of code
-    that comes from strangers: no runner gets it before a person said yes.
+    that comes from strangers: no runner gets it before a person said yes. `gpu_granted_s` is for how long its
+    tests may be on a device under the lease that it has; what was left over then is the job that `continues`
+    this one.
     """
 
     repository = models.ForeignKey(Repository, on_delete=models.CASCADE, related_name="verification_jobs")
@@ -45,6 +47,9 @@ class VerificationJob(LeasedRow):
     )
     runner = models.ForeignKey(Runner, null=True, blank=True, on_delete=models.SET_NULL, related_name="jobs")
     is_nightly = models.BooleanField(default=False)
+    continues = models.OneToOneField(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="continued_by"
+    )
     wants_approval = models.BooleanField(default=False)
     approved_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
@@ -60,6 +65,7 @@ class VerificationJob(LeasedRow):
     probe = models.JSONField(default=dict, blank=True)
     canaries = models.JSONField(default=list, blank=True)
     bundle_manifest = models.JSONField(default=dict, blank=True)
+    gpu_granted_s = models.FloatField(null=True, blank=True)
     gpu_seconds = models.FloatField(default=0)
     log = models.TextField(blank=True)
 

@@ -163,6 +163,13 @@ class TestEvidence:
     not_built: str | None = None
     no_device: str | None = None
 
+    @property
+    def gpu_s(self) -> float:
+        """For how long the test could be on a device: all of its runs but that with every GPU hidden."""
+        runs = [traced.run for traced in (self.plain, self.opted_in) if traced is not None]
+        # A machine whose clock runs backward gives no time back.
+        return sum(max(run.wall_s, 0.0) for run in runs)
+
 
 @dataclass(frozen=True, slots=True)
 class PtxReading:

@@ -191,7 +191,11 @@ class PtxText:
 
 @dataclass(frozen=True, slots=True)
 class JobSpec:
-    """A job, bound to one lease. A runner that gets it checks all of it before it does anything."""
+    """A job, bound to one lease. A runner that gets it checks all of it before it does anything.
+
+    `gpu_s` is for how long its tests may be on a device in all: no test is begun after that, and what is left
+    over comes back to whoever sent the job. Null is without a limit.
+    """
 
     job_id: str
     lease_id: str
@@ -208,6 +212,7 @@ class JobSpec:
     ptx: tuple[PtxText, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
+    gpu_s: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse a job that contradicts itself."""
@@ -217,6 +222,8 @@ class JobSpec:
         _require(_IDENTIFIER, self.lease_id, "lease_id")
         for name in self.environment:
             check_variable(name)
+        if self.gpu_s is not None and self.gpu_s <= 0:
+            raise MalformedError("`gpu_s` is not above 0")
         if self.kind is JobKind.VERIFY:
             self._check_verify()
         if self.kind is JobKind.PTX and not self.ptx:

@@ -64,9 +64,10 @@ class TestOutcome:
 
 
 class JobState(StrEnum):
-    """How the job as a whole ended."""
+    """How the job as a whole ended. `cut-short`: its time on the device was over before its last tests."""
 
     FINISHED = "finished"
+    CUT_SHORT = "cut-short"
     MALFORMED = "malformed"
     REFUSED = "refused"
     NOT_BUILT = "not-built"

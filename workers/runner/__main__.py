@@ -108,7 +108,7 @@ def _run(options: argparse.Namespace) -> int:
     for reading in outcome.ptx:
         said = "loaded" if reading.loaded else reading.error
         print(f"{said:16} {reading.name}")
-    return ENDED if outcome.state in (JobState.FINISHED, JobState.NO_DEVICE) else NOT_RUN
+    return ENDED if outcome.state in (JobState.FINISHED, JobState.NO_DEVICE, JobState.CUT_SHORT) else NOT_RUN
 
 
 def _work_folder(work: Path | None) -> tempfile.TemporaryDirectory[str]:

@@ -129,7 +129,14 @@ class _Verification:
         tracer, said = self._tracer()
         trial = self._trial(tracer)
         canaries, tests = self._on_device(trial, manifest, binaries, said)
-        return replace(outcome, tracer=said, canaries=canaries, tests=tests)
+        outcome = replace(outcome, tracer=said, canaries=canaries, tests=tests)
+        if len(tests) == len(self.job.tests):
+            return outcome
+        reason = (
+            f"the {self.job.gpu_s:g} s on a device that the job may take were over after {len(tests)} of "
+            f"{len(self.job.tests)} tests"
+        )
+        return replace(outcome, state=JobState.CUT_SHORT, reason=reason)
 
     def _binaries(self, folder: Path) -> tuple[BundleManifest, dict[str, Path]]:
         if self.job.bundle is not None:
@@ -206,14 +213,23 @@ class _Verification:
     def _on_device(
         self, trial: Trial, manifest: BundleManifest, binaries: dict[str, Path], tracer: str
     ) -> tuple[tuple[CanaryReading, ...], tuple[TestOutcome, ...]]:
+        """Run the tests in their order, until all are done or the job's time on a device is over.
+
+        A test that was begun is brought to its end, and the first one always is: so the last one may pass the
+        job's time by what its own limits allow, and a job that is sent again for what was left over gets on.
+        """
         canaries: list[CanaryReading] = []
         outcomes: list[TestOutcome] = []
         is_due = True
+        used_s = 0.0
         for done, test in enumerate(self.job.tests):
+            if done and self.job.gpu_s is not None and used_s >= self.job.gpu_s:
+                break
             if is_due or done % BATCH == 0:
                 canary = trial.canary()
                 canaries.append(canary if trial.tracer else replace(canary, reason=tracer))
             evidence = self._missing(test, manifest, binaries) or trial.evidence(test, binaries[test.binary])
+            used_s += evidence.gpu_s
             is_due = evidence.plain is not None and evidence.plain.run.ending is not Ending.EXITED
             outcomes.append(self._judged(test, evidence, canaries[-1], len(canaries) - 1))
             self.runner.progress(done + 1, len(self.job.tests))

@@ -11,7 +11,8 @@ from django.utils import timezone
 
 from audit.models import Commit, RowState
 from workers.models import MachineEvent, ProbeReading, Runner, VerificationJob
-from workers.services.jobs import ALIVE, BUDGET_WINDOW
+from workers.services.gpu_budget import gpu_seconds_taken
+from workers.services.jobs import ALIVE
 
 JOBS_SHOWN = 20
 EVENTS_SHOWN = 30
@@ -68,10 +69,8 @@ def runner_page(*, runner: Runner) -> RunnerPage:
 
 
 def gpu_minutes_used() -> float:
-    """Tell for how many minutes tests ran on GPUs within the budget's window."""
-    since = timezone.now() - BUDGET_WINDOW
-    used = VerificationJob.objects.filter(finished_at__gt=since).aggregate(seconds=Sum("gpu_seconds"))
-    return (used["seconds"] or 0) / 60
+    """Tell for how many minutes of the budget's window tests were on GPUs, or may yet be."""
+    return gpu_seconds_taken() / 60
 
 
 def _rows(runners: list[Runner]) -> list[RunnerRow]:

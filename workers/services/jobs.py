@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import F, Q, Sum
+from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from audit.models import Commit, FallbackSite, Repository, RowState
@@ -23,12 +22,12 @@ from workers.protocol.codec import canonical_bytes, from_json, to_json
 from workers.protocol.job import JobSpec
 from workers.services.broker import job_send
 from workers.services.events import event_note
+from workers.services.gpu_budget import commits_spent, gpu_grant
 from workers.services.runners import JOB_LEASE
 
 #: A runner that was not heard of for this long gets nothing.
 ALIVE = timedelta(seconds=45)
 DISPATCH_AT_MOST = 50
-BUDGET_WINDOW = timedelta(hours=24)
 LOST_REASON = f"Its runner was lost {MAX_ATTEMPTS} times. The events of the job name them."
 #: Stands in a stored job for the ids that it gets with a lease.
 UNSENT = "unsent"
@@ -120,8 +119,6 @@ def job_cancel(*, job: VerificationJob, actor: User) -> None:
 def jobs_dispatch() -> int:
     """Give waiting jobs to free runners, and lost ones to others; return how many were sent."""
     _give_up_lost()
-    if budget_is_spent():
-        return 0
     sent = 0
     for pk in _due():
         runner = _take(pk)
@@ -130,14 +127,37 @@ def jobs_dispatch() -> int:
     return sent
 
 
-def budget_is_spent() -> bool:
-    """Whether tests ran on GPUs for as long as they may within a day."""
-    if not settings.GPU_MINUTES_PER_DAY:
-        return False
-    used = VerificationJob.objects.filter(finished_at__gt=Now() - BUDGET_WINDOW).aggregate(
-        seconds=Sum("gpu_seconds")
-    )["seconds"]
-    return (used or 0) >= 60 * settings.GPU_MINUTES_PER_DAY
+def job_continue(*, job: VerificationJob, done: int) -> VerificationJob:
+    """Make the job of the tests that were left over when a job's time on a device was over.
+
+    It is the same code that the same person approved, and waits until there is time again.
+    """
+    spec = leased_spec(job=job, lease_id=UNSENT)
+    rest = replace(spec, job_id=UNSENT, lease_id=UNSENT, gpu_s=None, tests=spec.tests[done:])
+    following = VerificationJob.objects.create(
+        repository=job.repository,
+        commit=job.commit,
+        site=job.site,
+        kind=job.kind,
+        subject=job.subject,
+        crate=job.crate,
+        spec=to_json(rest),
+        functions={
+            str(int(place) - done): proofs for place, proofs in job.functions.items() if int(place) >= done
+        },
+        request=job.request,
+        bundle=job.bundle,
+        requested_by=job.requested_by,
+        is_nightly=job.is_nightly,
+        wants_approval=job.wants_approval,
+        approved_by=job.approved_by,
+        approved_at=job.approved_at,
+        continues=job,
+        total=len(rest.tests),
+    )
+    event_note(act="continued", job=job, detail=f"{len(rest.tests)} tests were left over: job {following.pk}")
+    event_note(act="asked for", job=following, detail=f"what was left over of job {job.pk}")
+    return following
 
 
 def _due() -> list[int]:
@@ -145,6 +165,8 @@ def _due() -> list[int]:
         VerificationJob.objects.filter(attempts__lt=MAX_ATTEMPTS)
         .filter(Q(wants_approval=False) | Q(approved_at__isnull=False))
         .filter(Q(state=RowState.PENDING) | Q(state=RowState.RUNNING, lease_expires_at__lt=Now()))
+        # A commit that had its minutes must not keep others from being looked at.
+        .exclude(commit__in=commits_spent())
         # What a person waits for comes before what the night asks for.
         .order_by("is_nightly", "pk")
         .values_list("pk", flat=True)
@@ -169,7 +191,7 @@ def _give_up_lost() -> None:
 
 
 def _take(pk: int) -> Runner | None:
-    """Lease one job to one runner and send it; none where no runner is free for it."""
+    """Lease one job to one runner and send it; none where no runner or no time on a device is free for it."""
     with transaction.atomic():
         job = (
             VerificationJob.objects.select_for_update(skip_locked=True, no_key=True, of=("self",))
@@ -177,15 +199,21 @@ def _take(pk: int) -> Runner | None:
             .filter(pk=pk)
             .first()
         )
-        runner = _free_runner(job) if job is not None else None
-        if job is None or runner is None:
+        free = _free_runners(job) if job is not None else []
+        if job is None or not free:
             return None
+        # The free runners are locked now, so nobody else grants from the same time.
+        grant_s = gpu_grant(job=job, runners=len(free))
+        if grant_s is not None and grant_s <= 0:
+            return None
+        runner = free[0]
         if job.state == RowState.RUNNING:
             event_note(act="lost", job=job, runner=job.runner, detail="its lease ran out without a heartbeat")
         lease_id = lease_claim(model=VerificationJob, pk=pk, lease=JOB_LEASE)
         if lease_id is None:
             return None
-        VerificationJob.objects.filter(pk=pk).update(runner=runner, done=0)
+        VerificationJob.objects.filter(pk=pk).update(runner=runner, done=0, gpu_granted_s=grant_s)
+        job.gpu_granted_s = grant_s
         event_note(act="leased", job=job, runner=runner, detail=f"lease {lease_id}")
     spec = leased_spec(job=job, lease_id=lease_id)
     try:
@@ -200,13 +228,14 @@ def _take(pk: int) -> Runner | None:
     return runner
 
 
-def leased_spec(*, job: VerificationJob, lease_id: uuid.UUID) -> JobSpec:
+def leased_spec(*, job: VerificationJob, lease_id: uuid.UUID | str) -> JobSpec:
     """Give the job as it is sent under a lease."""
-    return from_json(JobSpec, {**job.spec, "job_id": str(job.pk), "lease_id": str(lease_id)})
+    under = {"job_id": str(job.pk), "lease_id": str(lease_id), "gpu_s": job.gpu_granted_s}
+    return from_json(JobSpec, {**job.spec, **under})
 
 
-def _free_runner(job: VerificationJob) -> Runner | None:
-    """Choose a runner that lives and does nothing: another than the one that lost the job, if there is one.
+def _free_runners(job: VerificationJob) -> list[Runner]:
+    """List the runners that live and do nothing: first those that have not just lost the job.
 
     A machine without a device is asked only where no runner has one: then the answer is its reading.
     """
@@ -221,5 +250,4 @@ def _free_runner(job: VerificationJob) -> Runner | None:
     )
     # Locked, so that two who give jobs away at once don't give two to one runner.
     candidates = list(free.select_for_update(no_key=True).order_by("pk"))
-    others = [runner for runner in candidates if runner.pk != job.runner_id]
-    return next(iter(others or candidates), None)
+    return sorted(candidates, key=lambda runner: (runner.pk == job.runner_id, runner.pk))

@@ -20,20 +20,20 @@ from audit.services.leases import lease_finish
 from workers.errors import OutcomeRefusedError
 from workers.models import PtxLoad, Runner, Verification, VerificationJob, VerifiedFunction
 from workers.protocol.codec import from_bytes, to_json
-from workers.protocol.evidence import TestEvidence
 from workers.protocol.outcome import JobState, Judgement, Outcome, Verdict
 from workers.protocol.report import MAX_LOG_BYTES
 from workers.protocol.signing import SignatureError, SignedOutcome, read_signed
 from workers.runner.device_work import is_called
 from workers.runner.recompute import MismatchError, recompute
 from workers.services.events import event_note
-from workers.services.jobs import leased_spec
+from workers.services.jobs import job_continue, leased_spec
 from workers.services.runners import signing_key
 
 AfterOutcome = Callable[[VerificationJob, list[Verification]], None]
 #: How a job's row ends, by how the runner says that the job ended.
 _ENDINGS = {
     JobState.FINISHED: RowState.SUCCEEDED,
+    JobState.CUT_SHORT: RowState.SUCCEEDED,
     JobState.NO_DEVICE: RowState.SUCCEEDED,
     JobState.NOT_BUILT: RowState.SUCCEEDED,
     JobState.MALFORMED: RowState.FAILED,
@@ -62,6 +62,8 @@ def outcome_accept(
             _finish(job, outcome, log)
             verifications = _store(job, outcome, judgements)
             event_note(act="outcome taken", job=job, runner=runner, detail=outcome.state.value)
+            if outcome.state is JobState.CUT_SHORT:
+                job_continue(job=job, done=len(outcome.tests))
             after(job, verifications)
     except (OutcomeRefusedError, LeaseLostError) as error:
         event_note(act="outcome refused", job=job, runner=runner, detail=str(error))
@@ -116,7 +118,7 @@ def _finish(job: VerificationJob, outcome: Outcome, log: str) -> None:
         "probe": _document(outcome.probe) or {},
         "canaries": [_document(canary) for canary in outcome.canaries],
         "bundle_manifest": _manifest(outcome),
-        "gpu_seconds": sum(_gpu_seconds(test.evidence) for test in outcome.tests),
+        "gpu_seconds": sum(test.evidence.gpu_s for test in outcome.tests),
         "done": len(outcome.tests) or len(outcome.ptx),
     }
     if log:
@@ -215,12 +217,6 @@ def cuda_version(number: str) -> str:
 def _of_32_bits(number: int | None) -> int | None:
     """Return a number that its column holds; a driver says no other, and a runner that does says nothing."""
     return number if number is not None and 0 <= number < 2**31 else None
-
-
-def _gpu_seconds(evidence: TestEvidence) -> float:
-    # A runner whose clock runs backward gives no time back to the budget.
-    runs = [traced.run for traced in (evidence.plain, evidence.opted_in) if traced is not None]
-    return sum(max(run.wall_s, 0.0) for run in runs)
 
 
 def _manifest(outcome: Outcome) -> Any:

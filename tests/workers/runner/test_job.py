@@ -33,7 +33,8 @@ from workers.runner.__main__ import main
 from workers.runner.bundle import describe_file, write_bundle
 from workers.runner.job import Runner, lacking_device, run_job
 from workers.runner.manifest import BundleManifest, NotBuilt, TestBinary
-from workers.runner.probe.conclusions import RUN_ON_DEVICE
+from workers.runner.probe.conclusions import RUN_ON_DEVICE, TRACE
+from workers.runner.recompute import recompute
 
 HARNESS = """#!/bin/sh
 echo
@@ -219,3 +220,32 @@ def test_a_killed_runner_takes_the_tested_command_with_it(tmp_path: Path, open_f
     while is_alive(pid) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not is_alive(pid)
+
+
+BLIND = Probe(
+    (
+        *(reading("nvml"), reading("nvml.device.0", compute_capability="9.0"), reading("cupti", 1)),
+        *(reading("platform", machine="x86_64"), reading("cpu", flags="sse2")),
+    ),
+    (Inability(TRACE, "there is no CUPTI", "cupti"),),
+)
+
+
+def test_a_job_begins_no_test_after_its_time_on_a_device(job: JobSpec, open_folder: Path) -> None:
+    three = replace(job, tests=(job.tests[0],) * 3, gpu_s=1e-6)
+    outcome = run_job(canonical_bytes(three), runner(open_folder, lambda: BLIND))
+    assert outcome.state is JobState.CUT_SHORT and len(outcome.tests) == 1
+    assert outcome.reason == "the 1e-06 s on a device that the job may take were over after 1 of 3 tests"
+    assert len(recompute(three, outcome)) == 1
+
+
+def test_a_job_with_time_enough_does_all_of_its_tests(job: JobSpec, open_folder: Path) -> None:
+    three = replace(job, tests=(job.tests[0],) * 3, gpu_s=600)
+    outcome = run_job(canonical_bytes(three), runner(open_folder, lambda: BLIND))
+    assert outcome.state is JobState.FINISHED and len(outcome.tests) == 3
+
+
+@pytest.mark.parametrize("seconds", [0, -1])
+def test_a_job_without_any_time_on_a_device_is_malformed(seconds: int, open_folder: Path) -> None:
+    raw = json.dumps(json.loads(canonical_bytes(JOB)) | {"gpu_s": seconds}).encode()
+    assert run_job(raw, runner(open_folder)).state is JobState.MALFORMED
