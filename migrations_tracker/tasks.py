@@ -16,6 +16,7 @@ from migrations_tracker.services import (
     plan_proposals,
     scans,
     schedules,
+    search,
 )
 from migrations_tracker.services import verification_follow_up as verified
 from migrations_tracker.services.follow_up import gaps_follow_up, scan_run_follow_up
@@ -43,6 +44,7 @@ def scan_run_execute(pk: int) -> None:
     """Run a scan and store what it found."""
     if scan_runs.scan_run_execute(pk=pk, after_ingest=scan_run_follow_up, tell=scans.chunks_tell):
         plan_proposals.plan_follow(scan_run_id=pk)
+        search.search_refresh(kinds=("site", "unit"))
 
 
 @shared_task(name=scans.SCAN_CHUNK_TASK)
@@ -55,6 +57,12 @@ def scan_chunk_execute(pk: int) -> None:
 def claims_read() -> None:
     """Read what the commits that were scanned say was done."""
     claims.claims_read()
+
+
+@shared_task(name="migrations_tracker.tasks.search_refresh")
+def search_refresh() -> None:
+    """Bring the search index up to date with what changed."""
+    search.search_refresh()
 
 
 @shared_task(name="migrations_tracker.tasks.notices_collect")

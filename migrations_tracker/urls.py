@@ -7,12 +7,14 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
 
 from migrations_tracker.api import capabilities as capabilities_api
+from migrations_tracker.api import search as search_api
 from migrations_tracker.sign_in import LogInForm
 from migrations_tracker.views import (
     account,
     bulk_changes,
     capabilities,
     doubtful_links,
+    forms,
     gaps,
     held_drops,
     history,
@@ -26,6 +28,7 @@ from migrations_tracker.views import (
     rules,
     scans,
     schedules,
+    search,
     sites,
     units,
 )
@@ -78,10 +81,15 @@ urlpatterns = [
     path("sites/<int:pk>/comment/", sites.site_comment, name="site-comment"),
     path("rules/", rules.rule_index, name="rule-list"),
     path("rules/<str:key>/", rules.rule_detail, name="rule-detail"),
+    path("forms/", forms.form_index, name="form-list"),
+    path("forms/<str:key>/", forms.form_detail, name="form-detail"),
+    path("search/", search.search_page, name="search"),
+    path("api/search", search_api.search_documents, name="api-search"),
     path("capabilities/", capabilities.capability_index, name="capability-list"),
     path("backend/", capabilities.backend_methods, name="capability-backend"),
     path("capabilities.<str:key>", capabilities.capability_export, name="capability-export"),
     path("capabilities/<slug:slug>/<str:key>/", capabilities.capability_detail, name="capability-detail"),
+    path("operators/<str:key>/", search.operator_anywhere, name="operator-anywhere"),
     path("operators/<slug:slug>/<str:key>/", capabilities.operator_detail, name="operator-detail"),
     path("gaps/", gaps.gap_index, name="gap-list"),
     path("gaps/<int:pk>/", gaps.gap_detail, name="gap-detail"),

@@ -61,6 +61,10 @@ app.conf.update(
             "task": "migrations_tracker.tasks.claims_read",
             "schedule": 30.0,
         },
+        "index what changed": {
+            "task": "migrations_tracker.tasks.search_refresh",
+            "schedule": 30.0,
+        },
         "tell of what happened": {
             "task": "migrations_tracker.tasks.notices_collect",
             "schedule": 30.0,

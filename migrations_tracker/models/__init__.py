@@ -9,6 +9,7 @@ from migrations_tracker.models.notice import Channel, Delivery, Frequency, Notic
 from migrations_tracker.models.plan import Plan, PlanEvent, Precedence, PrecedenceState, UnitMember, WorkUnit
 from migrations_tracker.models.report import MigrationReport
 from migrations_tracker.models.schedule import Absence, Person, Schedule, ScheduledUnit
+from migrations_tracker.models.search import SearchDocument, SearchMark, SearchWord
 from migrations_tracker.models.site_migration import SiteMigration, Transition
 from migrations_tracker.models.suppression import Suppression, SuppressionStatus
 
@@ -34,6 +35,9 @@ __all__ = [
     "PrecedenceState",
     "Schedule",
     "ScheduledUnit",
+    "SearchDocument",
+    "SearchMark",
+    "SearchWord",
     "SiteMigration",
     "Subscription",
     "Suppression",

@@ -144,12 +144,20 @@ def after_form(unit: WorkUnit, members: Sequence[OpenItem], names: PolicyNames) 
     """Return the canonical shape of a unit's outcome; None where no code is wanted, as for tests."""
     if unit.outcome is None or not members:
         return None
-    form = _forms()[unit.outcome]
     first = members[0]
     kernel = first.symbol.rpartition("::")[2] or first.symbol
+    return after_shape(unit.outcome, kernel=kernel, operator=first.operator or kernel, names=names)
+
+
+def after_shape(
+    outcome: Outcome, *, kernel: str = "op", operator: str = "op", names: PolicyNames | None = None
+) -> AfterForm:
+    """Return the canonical Rust shape of an outcome."""
+    names = names or PolicyNames()
+    form = _forms()[outcome]
     words = {
         "kernel": kernel,
-        "op": first.operator or kernel,
+        "op": operator,
         "unsupported_error": names.unsupported_error,
         "compile_error": names.compile_error,
         "opt_in_variable": names.opt_in_variable,

@@ -19,6 +19,7 @@ from audit.selectors.rules import rule_get
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models.notice import NoticeKind
 from migrations_tracker.models.site_migration import CAUSE_LABELS, STATUS_LABELS
+from migrations_tracker.selectors.search import CLOSE_MARK, OPEN_MARK
 from workers.protocol.outcome import Verdict
 from workers.verdict_texts import VERDICT_TEXTS
 
@@ -143,6 +144,13 @@ def changes_url(row: BranchScan) -> str:
 def breakable(text: str) -> SafeString:
     """Let a path or a symbol break after its separators."""
     return mark_safe(re.sub(r"(::|/|_)", r"\1<wbr>", escape(text)))  # noqa: S308
+
+
+@register.filter
+def marked(snippet: str) -> SafeString:
+    """Show the part of a text that was found, with the words that were asked for."""
+    text = escape(snippet.replace("`", ""))
+    return mark_safe(text.replace(OPEN_MARK, "<mark>").replace(CLOSE_MARK, "</mark>"))  # noqa: S308
 
 
 @register.filter

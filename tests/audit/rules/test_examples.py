@@ -24,7 +24,8 @@ members = ["ferrotorch-gpu", "ferrotorch-core", "ferrotorch-nn", "ferrotorch-cub
 ASSEMBLER = find_assembler()
 
 
-def _files(example: Example) -> dict[str, bytes]:
+def example_files(example: Example) -> dict[str, bytes]:
+    """Return the workspace that an example stands in."""
     files = {"Cargo.toml": WORKSPACE, example.path: example.source, **example.others}
     names = {path.split("/")[0] for path in files if "/" in path}
     for name in names:
@@ -48,7 +49,9 @@ def _cases() -> list[object]:
 def test_exactly_the_marked_lines_are_flagged(rule: Rule, example: Example) -> None:
     if rule.needs_assembler:
         assert ASSEMBLER is not None, "the extra `ptx` brings the assembler"
-    report = scan(MemorySource(_files(example)), profile=load_profile(), rules=RULES, assembler=ASSEMBLER)
+    report = scan(
+        MemorySource(example_files(example)), profile=load_profile(), rules=RULES, assembler=ASSEMBLER
+    )
     flagged = {
         result.region.start_line
         for result in report.results

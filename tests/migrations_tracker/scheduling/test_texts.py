@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -21,6 +22,7 @@ from migrations_tracker.scheduling.problem import ALWAYS, Person, Runner, Schedu
 from migrations_tracker.scheduling.rationale import (
     ParityFact,
     after_form,
+    after_shape,
     pre_flight,
     question,
     rationale,
@@ -199,3 +201,14 @@ def test_lines_stand_in_the_order_of_their_starts() -> None:
     starts = [line.start for line in lines()]
     assert starts == sorted(starts)  # type: ignore[type-var]
     assert lines()[-1].finish - MONDAY > timedelta(hours=1)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("outcome", [one for one in Outcome if one is not Outcome.REMOVED])
+def test_an_outcome_has_its_shape_with_the_names_that_are_given(outcome: Outcome) -> None:
+    names = PolicyNames(opt_in_variable="MINITORCH_FALLBACK")
+    shape = after_shape(outcome, kernel="gpu_erfinv", operator="erfinv", names=names)
+    assert shape.title
+    assert "erfinv" in shape.rust + shape.announce
+    # No word is left to be filled in.
+    assert not re.findall(r"\{(?:kernel|op|\w+_error|opt_in_variable)\}", shape.rust + shape.announce)
+    assert ("MINITORCH_FALLBACK" in shape.rust) == (outcome is Outcome.OPT_IN_FALLBACK)

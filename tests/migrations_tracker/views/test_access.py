@@ -23,6 +23,7 @@ from migrations_tracker.services.comments import comment_create
 from migrations_tracker.services.migration_reports import report_create, report_execute
 from migrations_tracker.services.plan_proposals import plan_propose
 from migrations_tracker.services.schedules import schedule_request
+from migrations_tracker.services.search import search_refresh
 from migrations_tracker.services.site_migrations import site_migration_transition
 from tests.factories import (
     ingest,
@@ -81,7 +82,7 @@ POST_ONLY = {
     "precedence-restore",
 }
 # Goes on to a page that is looked at itself.
-GOES_ON = {"plan-list"}
+GOES_ON = {"plan-list", "operator-anywhere"}
 UNIT_ADDRESSES = ("unit-detail", "unit-issue", *(name for name in POST_ONLY if name.startswith("unit-")))
 SKILLS = ["autograd", "build", "kernel"]
 EARLY, LATE = datetime(2026, 6, 1, tzinfo=UTC), datetime(2026, 6, 8, tzinfo=UTC)
@@ -90,6 +91,8 @@ KEYS = {
     "clause-detail": "F1",
     "capability-detail": "aten::exp",
     "operator-detail": "aten::exp",
+    "form-detail": "early-return",
+    "operator-anywhere": "aten::exp",
     "capability-export": "csv",
     "report-file": "md",
     "plan-export": "csv",
@@ -162,6 +165,7 @@ def addresses(site: FallbackSite, repository: Repository) -> dict[str, str]:
         }
         names = pattern.pattern.converters
         found[pattern.name] = reverse(pattern.name, kwargs={name: words[name] for name in names})
+    found["api-search"] += "?q=exp"
     assert len(found) >= 12
     return found
 
@@ -257,6 +261,7 @@ def test_no_page_takes_more_queries_when_there_is_more_to_show(
     cells = [make_capability(f"aten::op{number}", state=State.FALLBACK) for number in range(60)]
     store_capabilities(scans.latest("id"), cells)
     gap = CapabilityGap.objects.earliest("id")
+    search_refresh()
     for address in (
         reverse("overview"),
         busy_repository.get_absolute_url(),
@@ -269,6 +274,9 @@ def test_no_page_takes_more_queries_when_there_is_more_to_show(
         reverse("rule-detail", args=["FT001"]),
         reverse("policy"),
         reverse("clause-detail", args=["F1"]),
+        reverse("form-list"),
+        reverse("form-detail", args=["failed-attempt"]),
+        reverse("search") + "?q=op1+on+the+device",
         reverse("repository-add"),
         reverse("gap-list"),
         reverse("parity-changes"),

@@ -1,0 +1,93 @@
+"""The index that is searched: one row for each thing that can be found, and the words there are."""
+
+from __future__ import annotations
+
+from django.contrib.postgres.indexes import GinIndex, OpClass
+from django.contrib.postgres.search import SearchVector, SearchVectorField
+from django.db import models
+from django.db.models import Q, Value
+
+from audit.models import Repository
+
+
+def _weighed(column: str, weight: str) -> SearchVector:
+    return SearchVector(column, weight=weight, config=Value("english"))
+
+
+class SearchDocument(models.Model):
+    """One thing that can be found. `kind` and `key` name it; what a page shows of it is kept beside.
+
+    `names`, `words`, `prose` and `code` are the text as it is indexed, from the weightiest on. A bulk
+    document is one of very many, such as a site: of those only some are ranked.
+    """
+
+    kind = models.CharField(max_length=20, db_collation="C")
+    key = models.CharField(max_length=300, db_collation="C")
+    address = models.CharField(max_length=700)
+    title = models.TextField()
+    text = models.TextField(blank=True)
+    repository = models.ForeignKey(
+        Repository, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+    )
+    crate = models.CharField(max_length=200, blank=True, db_collation="C")
+    rule_id = models.CharField(max_length=10, blank=True, db_collation="C")
+    boost = models.FloatField(default=1.0)
+    is_bulk = models.BooleanField(default=False)
+    names = models.TextField(blank=True)
+    words = models.TextField(blank=True)
+    prose = models.TextField(blank=True)
+    code = models.TextField(blank=True)
+    vector = models.GeneratedField(
+        expression=_weighed("names", "A")
+        + _weighed("words", "B")
+        + _weighed("prose", "C")
+        + _weighed("code", "D"),
+        output_field=SearchVectorField(),
+        db_persist=True,
+    )
+
+    class Meta:
+        constraints = (models.UniqueConstraint(name="search_document_once", fields=["kind", "key"]),)
+        indexes = (
+            GinIndex(name="search_document_bulk_idx", fields=["vector"], condition=Q(is_bulk=True)),
+            GinIndex(name="search_document_idx", fields=["vector"], condition=Q(is_bulk=False)),
+            models.Index(name="search_document_place_idx", fields=["kind", "repository", "id"]),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.key}"
+
+
+class SearchWord(models.Model):
+    """A word that some document has: what a misspelt one is held against."""
+
+    word = models.CharField(max_length=60, unique=True, db_collation="C")
+
+    class Meta:
+        indexes = (GinIndex(OpClass("word", name="gin_trgm_ops"), name="search_word_trgm_idx"),)
+
+    def __str__(self) -> str:
+        return self.word
+
+
+class SearchMark(models.Model):
+    """Up to which state a kind of document is indexed; for a repository, or for all of the installation.
+
+    `state` is what the kind's source says of itself: as long as it is the same, nothing has to be done.
+    """
+
+    kind = models.CharField(max_length=20, db_collation="C")
+    repository = models.ForeignKey(
+        Repository, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+    )
+    state = models.CharField(max_length=200, db_collation="C")
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                name="search_mark_once", fields=["kind", "repository"], nulls_distinct=False
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.state}"

@@ -1,0 +1,208 @@
+"""Searching: what is found, how it is narrowed, what a misspelt name finds, what strange text does."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+
+import pytest
+from django.apps import apps
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from audit.models import FallbackSite, PrecedentKind, Repository
+from audit.services.knowledge_entries import entry_create, entry_save
+from audit.services.precedents import precedent_record
+from migrations_tracker.models import SearchDocument
+from migrations_tracker.search.registry import SOURCES, SOURCES_BY_KIND
+from migrations_tracker.search.words import indexed, tokens
+from migrations_tracker.selectors.search import SearchFilters, search
+from migrations_tracker.services.api_tokens import api_token_create
+from migrations_tracker.services.search import search_refresh, search_reindex
+from tests.factories import ingest, make_report, make_repository, make_result, make_user
+
+# What is written down by people or found by a machine, and can be opened on a page of its own.
+SEARCHED_MODELS = {
+    "FallbackSite": "site",
+    "Precedent": "precedent",
+    "KnowledgeEntry": "entry",
+    "ImportedFinding": "finding",
+    "WorkUnit": "unit",
+}
+
+
+@pytest.fixture
+def repository(db: None) -> Repository:
+    return make_repository()
+
+
+@pytest.fixture
+def site(repository: Repository) -> FallbackSite:
+    names = ("minitorch_gpu::kernels::gpu_layer_norm", "minitorch_gpu::kernels::gpu_scatter_add")
+    ingest(repository, make_report([make_result(name, line=n * 10) for n, name in enumerate(names, 1)]))
+    return FallbackSite.objects.earliest("pk")
+
+
+def keys(question: str, **narrowed: str) -> list[str]:
+    answer = search(filters=SearchFilters(question=question, **narrowed))  # type: ignore[arg-type]
+    return [f"{hit.kind}:{hit.title if hit.kind == 'site' else hit.key}" for hit in answer.hits]
+
+
+def test_every_kind_is_registered_once_and_every_searched_model_exists() -> None:
+    assert len(SOURCES_BY_KIND) == len(SOURCES)
+    assert {"clause", "rule", "form", "operator", *SEARCHED_MODELS.values()} == SOURCES_BY_KIND.keys()
+    names = {model.__name__ for model in apps.get_models()}
+    assert names >= SEARCHED_MODELS.keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("gpu_layer_norm", ["gpu", "layer", "norm", "gpulayernorm"]),
+        ("GpuLayerNorm", ["gpu", "layer", "norm", "gpulayernorm"]),
+        ("HTTPError", ["http", "error", "httperror"]),
+        ("conv2d", ["conv", "2", "d", "conv2d"]),
+        ("sum", ["sum"]),
+    ],
+)
+def test_a_name_is_indexed_by_its_parts_and_as_a_whole(name: str, parts: list[str]) -> None:
+    assert list(tokens(name)) == parts
+    assert indexed(name, "x") == " ".join([*parts, "x"])
+
+
+def test_an_entry_is_found_once_it_is_published_and_never_as_a_draft(site: FallbackSite) -> None:
+    mary = make_user("mary")
+    entry = entry_create(actor=mary, title="Cholesky on the device")
+    entry_save(entry=entry, actor=mary, title="Cholesky on the device", text="Potrf.", is_draft=True)
+    search_refresh(kinds=["entry"])
+    assert f"entry:{entry.pk}" not in keys("cholesky potrf")
+    entry.refresh_from_db()
+    entry_save(entry=entry, actor=mary, title="Cholesky on the device", text="Use potrf.", is_draft=False)
+    search_refresh(kinds=["entry"])
+    assert keys("cholesky potrf")[0] == f"entry:{entry.pk}"
+    entry.refresh_from_db()
+    entry_save(entry=entry, actor=mary, title="Cholesky on the device", text="Secret plan.", is_draft=True)
+    search_refresh(kinds=["entry"])
+    assert "Secret" not in "".join(SearchDocument.objects.values_list("text", flat=True))
+
+
+def test_a_ruling_is_found_by_its_reason(site: FallbackSite) -> None:
+    ruling = precedent_record(
+        site=site,
+        kind=PrecedentKind.ACCEPTED,
+        reason="Bootstrap weights are written before any launch.",
+        clause_id="A3",
+        actor=make_user("ruth"),
+    )
+    search_refresh(kinds=["precedent", "clause"])
+    assert f"precedent:{ruling.pk}" in keys("bootstrap weights before launch")[:3]
+
+
+def test_a_misspelt_name_finds_the_real_one_and_says_so(site: FallbackSite) -> None:
+    search_refresh(kinds=["site", "rule"])
+    answer = search(filters=SearchFilters(question="gpu_scater_ad"))
+    assert "minitorch_gpu::kernels::gpu_scatter_add" in [hit.title for hit in answer.hits[:3]]
+    assert answer.corrections
+
+
+def test_facets_narrow_to_what_they_count(site: FallbackSite) -> None:
+    search_refresh(kinds=["site", "rule", "clause"])
+    answer = search(filters=SearchFilters(question="gpu kernel error"))
+    counts = {kind: count for kind, _, count in answer.kinds}
+    assert sum(counts.values()) == answer.total
+    for kind, count in counts.items():
+        narrowed = search(filters=SearchFilters(question="gpu kernel error", kind=kind))
+        assert narrowed.total >= count
+        assert {hit.kind for hit in narrowed.hits} == {kind}
+
+
+def test_what_is_as_it_was_is_not_written_again(site: FallbackSite) -> None:
+    assert search_refresh()
+    assert not search_refresh()
+    ingest(site.repository, make_report([make_result("minitorch_gpu::kernels::gpu_erfinv")]))
+    assert search_refresh().keys() == {"site"}
+    assert "site:minitorch_gpu::kernels::gpu_erfinv" in keys("erfinv", kind="site")
+
+
+def test_an_index_built_anew_is_the_one_that_was_kept_up(site: FallbackSite) -> None:
+    search_refresh()
+    ingest(site.repository, make_report([make_result("minitorch_gpu::kernels::gpu_erfinv")]))
+    search_refresh()
+    kept = set(SearchDocument.objects.values_list("kind", "key", "title", "names", "words", "boost"))
+    search_reindex()
+    assert kept == set(SearchDocument.objects.values_list("kind", "key", "title", "names", "words", "boost"))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(question=st.text(max_size=120))
+def test_no_question_is_an_error(db: None, question: str) -> None:
+    search(filters=SearchFilters(question=" ".join(question.replace("\0", " ").split())))
+
+
+def test_the_page_shows_marks_and_nothing_of_a_strangers_markup(root_client: Client) -> None:
+    mary = make_user("mary")
+    entry = entry_create(actor=mary, title="<script>alert(1)</script> potrf")
+    entry_save(
+        entry=entry, actor=mary, title="<script>alert(1)</script> potrf", text="<b>potrf</b>", is_draft=False
+    )
+    search_refresh(kinds=["entry"])
+    text = root_client.get(reverse("search"), {"q": "potrf"}).content.decode()
+    assert "<mark>potrf</mark>" in text
+    assert "<script>alert" not in text
+    assert "<b>potrf" not in text
+    assert "Nothing found" in root_client.get(reverse("search"), {"q": "qqqqqqq"}).content.decode()
+
+
+def test_the_results_alone_are_sent_to_htmx(root_client: Client, site: FallbackSite) -> None:
+    search_refresh(kinds=["site"])
+    headers = {"HX-Request": "true"}
+    part = root_client.get(reverse("search"), {"q": "layer norm"}, headers=headers).content.decode()
+    assert "<html" not in part
+    assert "gpu_" in part
+
+
+def test_a_program_asks_with_a_token_and_gets_addresses(site: FallbackSite) -> None:
+    search_refresh(kinds=["clause", "rule", "form"])
+    address = reverse("api-search")
+    assert Client().get(address).status_code == 302
+    _, text = api_token_create(owner=make_user("grace"), name="CI")
+    client = Client(headers={"Authorization": f"Bearer {text}"})
+    assert client.get(address).status_code == 400
+    body = client.get(address, {"q": "may a small op run on the CPU?"}).json()
+    assert "F3" in [hit["key"] for hit in body["hits"][:3]]
+    assert body["hits"][0]["address"].startswith("http://testserver/")
+    assert client.get(address, {"q": "gpu", "kind": "rule"}).json()["kinds"].keys() == {"rule"}
+
+
+def test_the_command_line_answers_and_fails_when_it_knows_nothing(db: None) -> None:
+    out = StringIO()
+    call_command("search", "ptxas", "rejects", "my", "kernel", stdout=out)
+    assert out.getvalue().startswith("1. rule FT017")
+    out = StringIO()
+    call_command("search", "lgamma", "--kind", "operator", "--format", "json", stdout=out)
+    assert json.loads(out.getvalue())["hits"][0]["key"] == "aten::lgamma"
+    with pytest.raises(CommandError):
+        call_command("search", "qqqqqqqqq", stdout=StringIO())
+
+
+def test_an_operator_without_a_project_says_what_pytorch_does(root_client: Client, ada: User) -> None:
+    text = root_client.get(reverse("operator-anywhere", args=["aten::lgamma"])).content.decode()
+    assert "lgamma" in text
+    assert "CUDA" in text
+    assert root_client.get(reverse("operator-anywhere", args=["aten::nothing"])).status_code == 404
+
+
+@pytest.fixture
+def ada(db: None) -> User:
+    return make_user("ada")
+
+
+@pytest.fixture
+def root_client(db: None) -> Client:
+    client = Client()
+    client.force_login(make_user("root", is_superuser=True))
+    return client
