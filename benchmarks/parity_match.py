@@ -1,7 +1,8 @@
 """Match a workspace's operations to PyTorch and count: `python benchmarks/parity_match.py REPO --rev REV`.
 
 `--list` prints every operation with its match as tab-separated values; `--sample N --seed S` prints N
-matches drawn with that seed, to be judged by reading.
+matches drawn with that seed, to be judged by reading. Scalar functions are not drawn: they are few, and each
+is judged.
 """
 
 from __future__ import annotations
@@ -64,7 +65,11 @@ def main() -> None:
     workspace = read_workspace(open_source(options.repository, options.rev))
     found = matches(operations(declarations(workspace)), catalogue.newest())
     if options.sample:
-        matched = [match for match in found if match.verdict is Verdict.MATCHED]
+        matched = [
+            match
+            for match in found
+            if match.verdict is Verdict.MATCHED and match.operation.kind is not OperationKind.SCALAR_FUNCTION
+        ]
         drawn = random.Random(options.seed).sample(matched, options.sample)
         print("\n".join(row(match) for match in drawn))
     elif options.list:

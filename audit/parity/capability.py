@@ -33,6 +33,7 @@ class Layer(StrEnum):
     BACKEND = "backend"
     KERNEL = "kernel"
     DEVICE_CODE = "device-code"
+    SCALAR = "scalar-function"
 
 
 class State(StrEnum):
@@ -160,17 +161,20 @@ def derive(
     Operations and backend methods are on the way of a call, so the worst of them decides; the host half of
     an operator that has a device path (it refuses device data, or never sees any) is on no way. Kernels
     count only where nothing else does: one that no product code calls makes the case `uncalled-kernel`,
-    however good it is. Without any implementation the case is `absent`. On the CPU every operation counts.
+    however good it is. Scalar functions are written for the host and stand in the way of nothing: they make
+    a case `host-only` where nothing else serves it. Without any implementation the case is `absent`. On the
+    CPU every operation counts.
     """
     rows = tuple(sorted(implementations, key=lambda row: (row.layer, row.place)))
-    deciding = _on_the_way(rows) or _best_kernel(rows)
+    kernels = [row for row in rows if row.layer in (Layer.KERNEL, Layer.DEVICE_CODE)]
+    deciding = _on_the_way(rows) or _best_kernel(rows) or ([] if kernels else list(rows))
     if case.device == "cpu" and rows:
         return Cell(case, State.KERNEL, rows[0], rows, support, verdict)
     if deciding:
         proof = min(deciding, key=_badness)
         return Cell(case, state_of(proof), proof, rows, support, verdict)
-    if rows:
-        return Cell(case, State.UNCALLED_KERNEL, rows[0], rows, support, verdict)
+    if kernels:
+        return Cell(case, State.UNCALLED_KERNEL, kernels[0], rows, support, verdict)
     return Cell(case, State.ABSENT, None, rows, support, verdict)
 
 

@@ -27,6 +27,7 @@ _AFFIXED = frozenset(
         OperationKind.KERNEL,
         OperationKind.BACKEND_METHOD,
         OperationKind.FUNCTION,
+        OperationKind.SCALAR_FUNCTION,
         OperationKind.TENSOR_METHOD,
     }
 )
@@ -84,6 +85,7 @@ class Table:
 
     prefixes: tuple[str, ...]
     suffixes: tuple[str, ...]
+    scalar_suffixes: tuple[str, ...]
     dtypes: Mapping[str, str]
     spellings: Mapping[str, str]
     namespaces: tuple[tuple[str, str, tuple[str, ...]], ...]
@@ -98,6 +100,7 @@ def table() -> Table:
     return Table(
         prefixes=tuple(data["affixes"]["prefixes"]),
         suffixes=tuple(data["affixes"]["suffixes"]),
+        scalar_suffixes=tuple(data["affixes"]["scalar_suffixes"]),
         dtypes=data["dtypes"],
         spellings=data["spellings"],
         namespaces=tuple((row["kind"], row["module"], tuple(row["names"])) for row in data["namespace"]),
@@ -115,7 +118,7 @@ def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
-def _shorter(name: str, data: Table) -> tuple[str, Direction] | None:
+def _shorter(name: str, data: Table, suffixes: tuple[str, ...]) -> tuple[str, Direction] | None:
     """Take one affix off; say which direction it stood for."""
     for suffix in data.dtypes:
         if name.endswith(f"_{suffix}"):
@@ -125,7 +128,7 @@ def _shorter(name: str, data: Table) -> tuple[str, Direction] | None:
     for prefix in data.prefixes:
         if name.startswith(prefix) and len(name) > len(prefix):
             return name.removeprefix(prefix), Direction.FORWARD
-    for suffix in data.suffixes:
+    for suffix in suffixes:
         if name.endswith(suffix) and len(name) > len(suffix):
             return name.removesuffix(suffix), Direction.FORWARD
     return None
@@ -143,7 +146,9 @@ def normal_form(operation: Operation, data: Table) -> Name:
         return Name((name,))
     stems = [name]
     dtype = next((data.dtypes[word] for word in name.split("_") if word in data.dtypes), "")
-    while (step := _shorter(name, data)) is not None:
+    is_scalar = operation.kind is OperationKind.SCALAR_FUNCTION
+    suffixes = (*data.scalar_suffixes, *data.suffixes) if is_scalar else data.suffixes
+    while (step := _shorter(name, data, suffixes)) is not None:
         name, towards = step
         direction = towards if towards is Direction.BACKWARD else direction
         stems.append(name)
@@ -315,6 +320,12 @@ def ruled(match: Match, rulings: Mapping[tuple[str, str], Ruling], catalogue: Ca
 
 
 def matches(operations: Iterable[Operation], catalogue: Catalogue) -> tuple[Match, ...]:
-    """Match every operation."""
+    """Match every operation. A scalar function is one only where it is an operator of PyTorch by its name."""
     matcher = Matcher(catalogue)
-    return tuple(matcher.match(operation) for operation in operations)
+    found = (matcher.match(operation) for operation in operations)
+    return tuple(row for row in found if not _is_any_scalar(row))
+
+
+def _is_any_scalar(match: Match) -> bool:
+    is_scalar = match.operation.kind is OperationKind.SCALAR_FUNCTION
+    return is_scalar and match.verdict is Verdict.UNMATCHED

@@ -13,8 +13,9 @@ from audit.parity.capability import Case, Cell, Effect, Implementation, Layer, P
 from audit.parity.catalogue import Catalogue, Direction
 from audit.parity.counterparts import Support, infos, support
 from audit.parity.declarations import declarations
-from audit.parity.matching import Match, Matcher, Ruling, Verdict, ruled
+from audit.parity.matching import Match, Ruling, Verdict, matches, ruled
 from audit.parity.operations import FERROTORCH, Layout, Operation, OperationKind, operations
+from audit.parity.reach import Reach
 from audit.scanner.extract.facts import Call, CallKind, RegionKind
 from audit.scanner.link.summaries import Summaries
 from audit.scanner.link.unit import Fn
@@ -82,7 +83,7 @@ class Matrix:
         self._broken = broken_ptx or {}
         self._rulings = rulings or {}
         self._tested = tested or {}
-        self._callees: dict[int, tuple[Fn, ...]] = {}
+        self._reach = Reach(summaries, layout)
 
     @cached_property
     def methods(self) -> Mapping[str, BackendMethod]:
@@ -98,8 +99,7 @@ class Matrix:
     @cached_property
     def machine_matches(self) -> tuple[Match, ...]:
         """Every operation of the workspace with its match by rule."""
-        matcher = Matcher(self.catalogue)
-        return tuple(matcher.match(row) for row in operations(declarations(self.workspace), self.layout))
+        return matches(operations(declarations(self.workspace), self.layout), self.catalogue)
 
     def cells(self) -> tuple[Cell, ...]:
         """Return every cell, sorted by case."""
@@ -160,6 +160,10 @@ class Matrix:
             device = self.layout.kernel_devices[operation.crate]
             case = Case(operator, match.dtype or DTYPES[0], device, match.direction)
             yield case, self._kernel(function, operation)
+            return
+        if operation.kind is OperationKind.SCALAR_FUNCTION:
+            for dtype in (match.dtype,) if match.dtype else DTYPES:
+                yield Case(operator, dtype, "cuda", match.direction), self._scalar(function)
             return
         on_host = Implementation(
             place_of(function), Layer.OPERATION, frozenset({Effect.HOST}), test=self._test_of(function)
@@ -225,7 +229,7 @@ class Matrix:
             return frozenset({Effect.TEXT_ERROR})
         if own is Body.STRUCTURED_ERROR:
             return frozenset({Effect.STRUCTURED_ERROR})
-        effects = self._effects(self._reach(function, _KERNEL_DEPTH, in_gpu=True))
+        effects = self._effects(self._reach.of(function, _KERNEL_DEPTH, in_gpu=True))
         if function.index in self.summaries.launching or self.summaries.is_kernel(function):
             effects |= {Effect.LAUNCH}
         if own is Body.DOWNLOAD:
@@ -251,7 +255,7 @@ class Matrix:
 
     def _broken_in(self, function: Fn) -> str:
         """Return the rejected constant that a function or a callee in the GPU crates launches."""
-        reach = self._reach(function, _KERNEL_DEPTH, in_gpu=True)
+        reach = self._reach.of(function, _KERNEL_DEPTH, in_gpu=True)
         return next((self._broken[one.symbol] for one in reach if one.symbol in self._broken), "")
 
     def _kernel(self, function: Fn, operation: Operation) -> Implementation:
@@ -263,6 +267,24 @@ class Matrix:
             is_called=self._is_called(function) or self._is_made_and_called(function, operation),
             broken_ptx=self._broken_in(function),
             test=self._test_of(function),
+        )
+
+    def _scalar(self, function: Fn) -> Implementation:
+        """Return a function of single numbers, with the first line of other code that calls it.
+
+        One that is handed on by its name (`unary_map(input, erf_scalar)`) has no such line, and is called.
+        """
+        calls = sorted(
+            place_of(caller, call.start)
+            for caller, call in self.summaries.callers(function)
+            if caller.is_product_code and caller is not function
+        )
+        return Implementation(
+            place_of(function),
+            Layer.SCALAR,
+            frozenset({Effect.HOST}),
+            via=calls[0] if calls else None,
+            note="a function of single numbers, written for the host",
         )
 
     def _is_called(self, function: Fn) -> bool:
@@ -327,15 +349,15 @@ class Matrix:
 
     def _with_helpers(self, function: Fn) -> list[Fn]:
         """Return a function and the private ones it is written with: what they do, it does."""
-        reach = self._reach(function, _HELPER_DEPTH, in_gpu=self._is_in_gpu(function))
+        reach = self._reach.of(function, _HELPER_DEPTH, in_gpu=self._reach.is_in_gpu(function))
         return [one for one in reach if one is function or not one.is_public]
 
     def _calls_kernels(self, function: Fn) -> bool:
         """Say whether a function launches by calling a GPU crate, without the backend in between."""
         return any(
-            self._is_in_gpu(callee) and callee.index in self.summaries.launching
-            for one in self._reach(function, 1, in_gpu=False)
-            for callee in self._callees_of(one)
+            self._reach.is_in_gpu(callee) and callee.index in self.summaries.launching
+            for one in self._reach.of(function, 1, in_gpu=False)
+            for callee in self._reach.callees(one)
         )
 
     def _reads_whatever_the_dtype(self, function: Fn) -> bool:
@@ -369,45 +391,8 @@ class Matrix:
     def _backend_calls(self, function: Fn) -> dict[str, BackendCall]:
         """Return the backend methods a function calls, itself or through the layers above the backend."""
         found: dict[str, BackendCall] = {}
-        for one in self._reach(function, _DEPTH, in_gpu=False):
+        for one in self._reach.of(function, _DEPTH, in_gpu=False):
             for call in one.facts.calls:
                 if call.name in self.methods and self.summaries.is_backend_operation(one, call):
                     found.setdefault(call.name, BackendCall(one, call))
         return found
-
-    def _reach(self, function: Fn, depth: int, *, in_gpu: bool) -> list[Fn]:
-        """Return a function and those it calls, inside or outside the GPU crates, to a depth."""
-        found = {function.index: function}
-        ring = [function]
-        for _ in range(depth):
-            ring = [
-                callee
-                for one in ring
-                for callee in self._callees_of(one)
-                if callee.index not in found and self._is_in_gpu(callee) == in_gpu
-            ]
-            found |= {callee.index: callee for callee in ring}
-        return list(found.values())
-
-    def _callees_of(self, function: Fn) -> tuple[Fn, ...]:
-        known = self._callees.get(function.index)
-        if known is None:
-            resolved = {
-                callee.index: callee
-                for call in function.facts.calls
-                for callee in self.summaries.resolver.resolve(function, call)
-                if callee.is_product_code
-                and callee.trait != self.layout.backend_trait
-                and callee.name not in self._auxiliary
-            }
-            known = self._callees[function.index] = tuple(resolved.values())
-        return known
-
-    @cached_property
-    def _auxiliary(self) -> frozenset[str]:
-        """Moving data and laying it out anew is not what an operation computes."""
-        return self.profile.downloads | self.profile.uploads | self.layout.preparations
-
-    def _is_in_gpu(self, function: Fn) -> bool:
-        package = function.unit.package
-        return package is not None and package.name in self.layout.gpu_crates

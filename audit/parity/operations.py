@@ -15,6 +15,7 @@ class OperationKind(StrEnum):
     KERNEL = "kernel"
     TENSOR_METHOD = "tensor-method"
     FUNCTION = "function"
+    SCALAR_FUNCTION = "scalar-function"
     AUTOGRAD_NODE = "autograd-node"
     MODULE = "module"
     DISTRIBUTION_METHOD = "distribution-method"
@@ -22,6 +23,11 @@ class OperationKind(StrEnum):
     SCHEDULER = "scheduler"
     TRANSFORM = "transform"
 
+
+# A crate's own spelling of an operator for one number (`fn lgamma_t<T: Float>(x: T) -> T`) is written for the
+# host: nothing brings it to a device.
+_NUMBER = r"(?:[A-Z]|f16|bf16|f32|f64)"
+_SCALAR_SIGNATURE = re.compile(rf"fn \w+\(\w+: {_NUMBER}(?:, \w+: {_NUMBER})*\) -> {_NUMBER}")
 
 GPU_KINDS = frozenset({OperationKind.BACKEND_METHOD, OperationKind.KERNEL})
 
@@ -159,7 +165,11 @@ def _kind(declaration: Declaration, layout: Layout) -> OperationKind | None:
         return OperationKind.DISTRIBUTION_METHOD if declaration.name else None
     if declaration.trait:
         return None if declaration.name else dict(layout.traits).get(declaration.trait)
-    return _inherent_kind(declaration, layout) if declaration.is_public else None
+    if declaration.is_public:
+        return _inherent_kind(declaration, layout)
+    is_upper = not declaration.owner and declaration.crate not in layout.gpu_crates
+    is_scalar = is_upper and _SCALAR_SIGNATURE.fullmatch(declaration.signature)
+    return OperationKind.SCALAR_FUNCTION if is_scalar else None
 
 
 def operations(declarations: Iterable[Declaration], layout: Layout = FERROTORCH) -> tuple[Operation, ...]:

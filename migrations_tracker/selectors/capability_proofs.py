@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from audit.models import Capability
 
-LAYERS = ("operation", "backend", "kernel", "device-code")
+LAYERS = ("operation", "backend", "kernel", "device-code", "scalar-function")
 
 
 @dataclass(frozen=True, slots=True)

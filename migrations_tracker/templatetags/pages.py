@@ -33,6 +33,7 @@ _LAYER_LABELS = {
     "backend": "The backend trait's method in force",
     "kernel": "Kernel functions",
     "device-code": "Device code",
+    "scalar-function": "Functions of single numbers, on the host",
 }
 _ROLE_LABELS = {"anchor": "starts here", "call": "calls", "effect": "ends in", "guard": "not covered by"}
 

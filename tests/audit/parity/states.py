@@ -77,6 +77,19 @@ pub fn erf<T>(input: &Tensor<T>) -> R<Tensor<T>> {
     Tensor::from_vec(data.iter().map(|x| x.erf()).collect(), input.shape())
 }
 
+pub fn erfinv<T>(input: &Tensor<T>) -> R<Tensor<T>> {
+    let data = input.data_vec()?;
+    Tensor::from_vec(data.iter().map(|x| erfinv_scalar(x)).collect(), input.shape())
+}
+
+fn erfinv_scalar<T: Float>(x: T) -> T { series(x) }
+
+pub fn binomial<T>(n: usize) -> R<T> { Ok(lgamma_of(sinc_f64(1.0))) }
+
+fn sinc_f64(x: f64) -> f64 { series(x) }
+
+fn tanh_f64(x: f64) -> f64 { series(x) }
+
 fn check_gpu_fallback_opt_in(op: &'static str) -> R<()> {
     if std::env::var("FERROTORCH_ENABLE_GPU_FALLBACK").is_err() {
         return Err(FerrotorchError::NotImplementedOnCuda { op });

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from audit.parity import catalogue
 from audit.parity.catalogue import Direction
-from audit.parity.matching import Match, Matcher, Verdict, normal_form, squeeze, table
+from audit.parity.matching import Match, Matcher, Verdict, matches, normal_form, squeeze, table
 from audit.parity.operations import Operation, OperationKind
 from tests.audit.parity.sample import sample_operations
 
@@ -50,6 +50,10 @@ function ferrotorch_core::special - xlogy torch.special.xlogy forward -
 function ferrotorch_core::masked - masked_sum torch.masked.sum forward -
 function ferrotorch_nn::init - kaiming_uniform torch.nn.init.kaiming_uniform_ forward -
 function ferrotorch_distributed::nccl_collective - nccl_broadcast_dtype torch.distributed.broadcast forward -
+scalar-function ferrotorch_distributions::kl - ln_gamma_scalar aten::lgamma forward -
+scalar-function ferrotorch_distributions::dirichlet - digamma_f64 aten::digamma forward float64
+scalar-function ferrotorch_core::grad_fns::activation - erf_approx aten::erf forward -
+scalar-function ferrotorch_vision::ops - max_t aten::maximum forward -
 tensor-method ferrotorch_core::inplace Tensor add_ torch.Tensor.add_ forward -
 tensor-method ferrotorch_core::methods Tensor add_t torch.Tensor.add forward -
 autograd-node ferrotorch_nn::loss - MSEBackward torch.nn.functional.mse_loss backward -
@@ -70,6 +74,12 @@ def test_a_name_finds_its_counterpart(matcher: Matcher, line: str) -> None:
     assert match.verdict is Verdict.MATCHED
     assert match.rule
     assert 0.9 <= match.confidence <= 1.0
+
+
+def test_a_function_of_numbers_is_an_operation_only_where_pytorch_has_an_operator_of_its_name() -> None:
+    kind = OperationKind.SCALAR_FUNCTION
+    rows = [operation(name, kind) for name in ("lgamma_scalar", "cubic_weight", "gumbel_icdf")]
+    assert [match.operation.name for match in matches(rows, catalogue.newest())] == ["lgamma_scalar"]
 
 
 def test_what_nobody_knows_is_unmatched_and_never_guessed(matcher: Matcher) -> None:
@@ -93,7 +103,7 @@ def test_what_pytorch_has_not_says_exactly_that(matcher: Matcher) -> None:
 def test_the_sample_workspace_is_matched_but_for_the_invented_kernel(matcher: Matcher) -> None:
     found = [matcher.match(row) for row in sample_operations()]
     assert Counter(match.verdict for match in found) == {
-        Verdict.MATCHED: 13,
+        Verdict.MATCHED: 15,
         Verdict.INFRASTRUCTURE: 1,
         Verdict.UNMATCHED: 1,
     }

@@ -6,7 +6,7 @@ import pytest
 
 from audit.parity import catalogue
 from audit.parity.backend import Body, backend_methods, backend_rows
-from audit.parity.capability import Case, Cell, State
+from audit.parity.capability import Case, Cell, Layer, Place, State
 from audit.parity.catalogue import Direction
 from audit.parity.matrix import Matrix
 from audit.parity.workspace import read_workspace
@@ -57,6 +57,28 @@ def test_a_case_has_its_state_and_the_line_that_proves_it(
     assert cell.state is state
     assert cell.proof is not None
     assert (cell.proof.place.path, cell.proof.place.line) == (path, line)
+
+
+def test_a_function_of_numbers_alone_makes_a_case_host_only_at_its_own_line(cells: dict[Case, Cell]) -> None:
+    cell = cells[cuda("sinc", "float64")]
+    assert (cell.state, cell.is_gap) == (State.HOST_ONLY, True)
+    assert cell.proof is not None
+    assert (cell.proof.place.symbol, cell.proof.via) == (
+        "ferrotorch_core::ops::sinc_f64",
+        Place("ferrotorch-core/src/ops.rs", 50, "ferrotorch_core::ops::binomial"),
+    )
+    assert Case("aten::sinc", "float64", "cpu", Direction.FORWARD) not in cells
+
+
+def test_a_function_of_numbers_is_listed_and_decides_nothing_beside_other_code(
+    cells: dict[Case, Cell],
+) -> None:
+    read, unused = cells[cuda("erfinv", "float32")], cells[cuda("tanh", "float64")]
+    assert (read.state, unused.state) == (State.FALLBACK, State.UNCALLED_KERNEL)
+    for cell in (read, unused):
+        assert cell.proof is not None
+        assert cell.proof.layer is not Layer.SCALAR
+        assert cell.implementations[-1].layer is Layer.SCALAR
 
 
 def test_every_state_that_code_can_have_occurs_in_the_workspace(cells: dict[Case, Cell]) -> None:

@@ -11,6 +11,8 @@ EXPECTED = {
     ("ferrotorch_core::Tensor::relu", OperationKind.TENSOR_METHOD),
     ("ferrotorch_core::cross_entropy", OperationKind.FUNCTION),
     ("ferrotorch_core::linalg::svd", OperationKind.FUNCTION),
+    ("ferrotorch_core::lgamma_t", OperationKind.SCALAR_FUNCTION),
+    ("ferrotorch_core::lgamma_f64", OperationKind.SCALAR_FUNCTION),
     ("ferrotorch_core::SumDimBackward", OperationKind.AUTOGRAD_NODE),
     ("ferrotorch_core::Gamma::log_prob", OperationKind.DISTRIBUTION_METHOD),
     ("ferrotorch_gpu::gpu_gelu_f64", OperationKind.KERNEL),
