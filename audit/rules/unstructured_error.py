@@ -9,6 +9,7 @@ from audit.rules.base import Example, Rule
 from audit.rules.forms.refusals import DTYPE_TEST, Errors, absences, refusals
 from audit.scanner.extract.facts import Call, RegionKind
 from audit.scanner.judge import Candidate, Judgement
+from audit.scanner.link.admitted import is_in_arm_for_type
 from audit.scanner.link.closures import carrier, error_adapter
 from audit.scanner.link.flow import Flow, Test, split_operator
 from audit.scanner.link.unit import Fn
@@ -218,6 +219,17 @@ class UnstructuredError(Rule):
             path="ferrotorch-core/src/lib.rs",
         ),
         Example(
+            "kernel of one dtype behind the arms of a macro",
+            """
+            pub fn neg<T: Float>(a: &Tensor<T>) -> FerrotorchResult<GpuBufferHandle> {
+                let backend = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?;
+                let copied = dispatch_dtype!(T, f64 => backend.copy_f64(a), f32 => backend.copy_f32(a))?;
+                backend.neg_f32(&copied)  //~ FT016
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
             "kernel of one dtype for any",
             """
             pub fn gather<T: Float>(a: &Tensor<T>) -> FerrotorchResult<GpuBufferHandle> {
@@ -373,6 +385,42 @@ class UnstructuredError(Rule):
             path="ferrotorch-core/src/lib.rs",
         ),
         Example(
+            "dtype told where a private function is called, by a test of another name",
+            """
+            pub fn neg<T: Float>(a: &Tensor<T>) -> FerrotorchResult<GpuBufferHandle> {
+                if kernel_takes_f32::<T>() {
+                    neg_on_device(a)
+                } else {
+                    Err(FerrotorchError::NotImplementedOnCuda { op: "neg" })
+                }
+            }
+
+            fn neg_on_device<T: Float>(a: &Tensor<T>) -> FerrotorchResult<GpuBufferHandle> {
+                let backend = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?;
+                backend.neg_f32(a.gpu_handle()?)
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
+            "dtype told by the arm of a macro",
+            """
+            pub fn neg<T: Float>(a: &Tensor<T>) -> FerrotorchResult<GpuBufferHandle> {
+                let backend = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?;
+                dispatch_dtype!(
+                    T,
+                    "neg",
+                    f64 => backend.neg_f64(a.gpu_handle()?),
+                    f32 => {
+                        let copied = backend.copy_f32(a.gpu_handle()?)?;
+                        backend.neg_f32(&copied)
+                    },
+                )
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
             "dtype told before the call",
             """
             pub fn gather<T: Float>(a: &Tensor<T>) -> FerrotorchResult<GpuBufferHandle> {
@@ -411,10 +459,23 @@ def _wrong_dtype(judgement: Judgement, flow: Flow) -> Iterator[Candidate]:
     for call in function.facts.calls:
         if not call.name.endswith("_f32") or not judgement.summaries.is_backend_operation(function, call):
             continue
-        tests = flow.tests_at(call.start, call.region)
-        if not any(_tells_dtype(flow, test) for test in tests):
+        if not _is_told_dtype(judgement, function, call):
             yield Candidate(function.unit, call.start, call.end, function, "wrong-dtype-kernel-call")
             return
+
+
+def _is_told_dtype(judgement: Judgement, function: Fn, call: Call) -> bool:
+    """Say whether the dtype is told where a call stands, or wherever a private function is called."""
+    if _is_told_at(judgement, function, call):
+        return True
+    callers = [] if function.is_public else [*judgement.summaries.callers(function)]
+    return bool(callers) and all(_is_told_at(judgement, caller, one) for caller, one in callers)
+
+
+def _is_told_at(judgement: Judgement, function: Fn, call: Call) -> bool:
+    flow = judgement.summaries.flow(function)
+    tests = flow.tests_at(call.start, call.region)
+    return any(_tells_dtype(flow, test) for test in tests) or is_in_arm_for_type(function, call)
 
 
 def _tells_dtype(flow: Flow, test: Test) -> bool:

@@ -12,7 +12,9 @@ from audit.scanner.link.places import Place
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
 
-DTYPE_TEST = re.compile(r"\bis_f(?:16|32|64)\b|\bis_bf16\b|TypeId|\bdtype\b|size_of::<|\bDType::")
+DTYPE_TEST = re.compile(
+    r"\bis_f(?:16|32|64)\b|\bis_bf16\b|_f(?:16|32|64)::<\w+>\(\)|TypeId|\bdtype\b|size_of::<|\bDType::"
+)
 _ELEMENT_TEST = re.compile(r"\bdtype\b|\bDType\b|size_of::<|\belem(?:ent)?_size\b|_elem(?:ent)?_size\b")
 # Two operands that differ: a wrong argument, no dtype that is left out.
 _DTYPES_DIFFER = re.compile(

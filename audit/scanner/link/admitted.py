@@ -1,4 +1,4 @@
-"""Branches for element types that no type parameter admits."""
+"""Branches for element types: those that no type parameter admits, and arms that macros are given."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from audit.scanner.link.unit import Fn
 _BOUNDED = re.compile(r"\b[A-Z]\w*\s*:\s*([^,>{]+)")
 _TRAIT = re.compile(r"(\w+)\s*(?:<[^<>]*>)?\s*$")
 _ELEMENT = re.compile(r"^(?:b?f\d+|[iu]\d+|bool)$")
+_ARM = re.compile(r"(?<![\w:])(?:b?f\d+|[iu]\d+)\s*=>")
+_BRACKETS = re.compile(r"[()\[\]{},]")
 _TOLD = re.compile(r"\bis_(b?f\d+|[iu]\d+)\b|\bTypeId::of::<(?:\w+::)*(b?f\d+|[iu]\d+)>")
 
 
@@ -40,3 +42,26 @@ def is_for_no_type(function: Fn, call: Call, flow: Flow, implementors: Mapping[s
         if word
     }
     return any(types <= left for types in closed)
+
+
+def is_in_arm_for_type(function: Fn, call: Call) -> bool:
+    """Say whether a call stands in an arm for one type that a macro is given: `f32 => call(..)`.
+
+    No pattern of a `match` is the bare name of a type.
+    """
+    before = function.text(function.facts.body_start, call.start)
+    return any(_reaches_end(before, found.end()) for found in _ARM.finditer(before))
+
+
+def _reaches_end(text: str, start: int) -> bool:
+    """Say whether what begins at an offset is not closed, and has no comma of its own, before the end."""
+    depth = 0
+    for token in _BRACKETS.finditer(text, start):
+        if token[0] == ",":
+            if depth == 0:
+                return False
+        else:
+            depth += 1 if token[0] in "([{" else -1
+            if depth < 0:
+                return False
+    return True
