@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -23,13 +24,18 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django.live_server_helper import LiveServer
 
-from audit.models import Repository, RowState
+from audit.models import Commit, Repository, RepositoryKind, RowState
 from migrations_tracker.services.verification_follow_up import verification_follow_up
 from tests.factories import make_repository, make_user
+from tests.git import commit_files
+from tests.toolchain import rust_program
 from tests.workers.machines import HARNESS, make_bundle_file, make_job
+from tests.workers.runner.gpuproof import CRATE, sample, sample_job
+from tests.workers.tls import has_openssl, tls_door
 from tests.workers.workspace import make_workspace
 from workers.models import Runner, TestBundle, Verification, VerificationJob
 from workers.protocol.codec import canonical_bytes
+from workers.protocol.job import BundleRef, SourceArchive
 from workers.protocol.outcome import Verdict
 from workers.protocol.report import Report, key_prefix_of, queue_of, reply_key_of
 from workers.runner.configuration import write_configuration
@@ -39,7 +45,7 @@ from workers.runner.probe.conclusions import RUN_ON_DEVICE
 from workers.runner.server import register
 from workers.services.broker import broker_admit, job_send
 from workers.services.bundles import bundle_keep, bundle_place
-from workers.services.jobs import jobs_dispatch, leased_spec
+from workers.services.jobs import UNSENT, job_create, jobs_dispatch, leased_spec
 from workers.services.reports import reports_collect, runners_admit
 from workers.services.runners import runner_add
 
@@ -114,10 +120,11 @@ def start(broker: str, live_server: LiveServer, place: Path) -> Iterator[Callabl
     """Give a function that registers a runner over HTTP and starts it; all end with the test."""
     started: list[RunnerProcess] = []
 
-    def begin(name: str, *, server: bool = True, **environment: str) -> RunnerProcess:
+    def begin(name: str, *, server: bool = True, door: str = "", **environment: str) -> RunnerProcess:
         _, token = runner_add(name=name, actor=make_user(f"owner-of-{name}"))
         registration = register(live_server.url, token, probe_machine())
-        write_configuration(place / f"{name}.env", registration, live_server.url if server else "")
+        address = (door or live_server.url) if server else ""
+        write_configuration(place / f"{name}.env", registration, address)
         runner = serve(place, name, environment)
         started.append(runner)
         wait_until(lambda: " ready." in runner.said(), "the runner", runner)
@@ -161,6 +168,41 @@ def test_without_a_device_a_job_goes_all_the_way_to_no_device_with_its_reading(
     verification = job.verifications.get()
     assert (verification.verdict, verification.passes_without_gpu) == (Verdict.NO_DEVICE, True)
     assert job.runner is not None and job.runner.readings.filter(name=inability["reading"]).exists()
+
+
+@pytest.mark.skipif(rust_program("cargo") is None or not has_openssl(), reason="no cargo, or no openssl")
+def test_without_a_bundle_the_source_comes_by_https_and_is_built_there(
+    start: Callable[..., RunnerProcess], live_server: LiveServer, place: Path, tmp_path: Path
+) -> None:
+    work = tmp_path / "gpuproof"
+    commit_files(work, {"README": "The sample."})
+    shutil.copytree(CRATE, work, ignore=shutil.ignore_patterns("target"), dirs_exist_ok=True)
+    object_id = commit_files(work, {})
+    repository = make_repository("sample", kind=RepositoryKind.GIT_PATH, location=str(work))
+    commit = Commit.objects.create(repository=repository, object_id=object_id)
+    spec = replace(
+        sample_job(object_id, BundleRef("0" * 64)),
+        job_id=UNSENT,
+        lease_id=UNSENT,
+        bundle=None,
+        source=SourceArchive(),
+    )
+    job = job_create(repository=repository, spec=spec, subject="the sample", actor=None, commit=commit)
+    with tls_door(tmp_path, live_server.thread.host, live_server.thread.port) as (address, certificate):
+        runner = start("rack-1", door=address, SSL_CERT_FILE=str(certificate))
+        assert jobs_dispatch() == 1
+        wait_until(lambda: is_over(job), "the outcome", runner)
+    assert (job.state, job.outcome_state) == (RowState.SUCCEEDED, "no-device"), job.failure_reason
+    inability = next(i for i in job.probe["inabilities"] if i["what"] == RUN_ON_DEVICE)
+    reading = next(r for r in job.probe["readings"] if r["name"] == inability["reading"])
+    assert reading["output"] in job.outcome_reason
+    manifest = job.bundle_manifest
+    assert (manifest["commit"], manifest["repository"]) == (object_id, "source archive")
+    assert " test -p gpuproof " in manifest["command"] and "--no-run" in manifest["command"]
+    found = dict(job.verifications.values_list("test", "verdict"))
+    assert len(found) == len(sample().tests)
+    assert found.pop("lgamma_runs_on_the_device") == Verdict.NOT_BUILT
+    assert set(found.values()) == {Verdict.NO_DEVICE}
 
 
 def test_without_a_server_everything_goes_by_the_broker(

@@ -171,9 +171,13 @@ class Checkout:
 
 @dataclass(frozen=True, slots=True)
 class SourceArchive:
-    """The commit's files as a tar archive to build from. `path` is for the file door; else it is fetched."""
+    """The commit's files as a tar archive to build from. `path` is for the file door; else it is fetched.
+
+    What `is_of_strangers` is built apart from everything that later builds use.
+    """
 
     path: str | None = None
+    is_of_strangers: bool = False
 
 
 @dataclass(frozen=True, slots=True)

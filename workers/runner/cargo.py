@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import shutil
 import subprocess
 import tarfile
 import tempfile
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,9 +19,10 @@ from workers.protocol.evidence import Ending, RunRecord
 from workers.protocol.job import Limits
 from workers.runner.archives import ArchiveError, check_headers
 from workers.runner.bundle import describe_file, write_bundle
-from workers.runner.execute import other_user, run, scratch_folder
+from workers.runner.execute import User, other_user, run, scratch_folder
 from workers.runner.manifest import BundleManifest, NotBuilt, TestBinary
 from workers.runner.probe.rust import config_rustflags
+from workers.runner.toolchain import Toolchain, ToolchainError, give_to, prepare_toolchain
 
 #: A build of a large workspace with nothing cached takes its time; its messages are long.
 BUILD_LIMITS = Limits(
@@ -44,16 +44,6 @@ _PROFILE = {
     "CARGO_PROFILE_TEST_DEBUG": "0",
     "CARGO_PROFILE_TEST_STRIP": "symbols",
 }
-_TOOLCHAIN_VARIABLES = (
-    "PATH",
-    "CARGO_HOME",
-    "RUSTUP_HOME",
-    "RUSTUP_TOOLCHAIN",
-    "LIBCLANG_PATH",
-    "BINDGEN_EXTRA_CLANG_ARGS",
-    "HTTPS_PROXY",
-    "SSL_CERT_FILE",
-)
 
 
 class BuildError(RuntimeError):
@@ -133,29 +123,54 @@ def _unpack_member(archive: tarfile.TarFile, member: tarfile.TarInfo, root: Path
 
 
 def build_tests(
-    workspace: Path, request: BuildRequest, *, repository: str, commit: str, target_folder: Path, work: Path
+    workspace: Path,
+    request: BuildRequest,
+    *,
+    repository: str,
+    commit: str,
+    target_folder: Path,
+    work: Path,
+    toolchains: Path | None = None,
 ) -> Built:
-    """Build the crate's tests in a checkout, and describe them."""
+    """Build the crate's tests in a checkout, and describe them.
+
+    The crates that it needs are fetched first; then its build scripts and macros, code of strangers too, run
+    as tests do: as another user, with nothing of the runner's environment, and without a network. They may
+    change what lies beside `target_folder`; `toolchains` they only read.
+    """
+    user = other_user()
+    own = target_folder.parent
+    try:
+        toolchain = prepare_toolchain(
+            workspace=workspace, own=own, toolchains=toolchains or own / "toolchains", user=user
+        )
+    except (ToolchainError, OSError) as error:
+        raise BuildError(str(error)) from error
+    target_folder.mkdir(parents=True, exist_ok=True)
+    give_to(workspace, user)
+    give_to(target_folder, user)
+    build = _Build(toolchain, workspace, work)
     flags, dropped = chosen_rustflags(workspace, request.target_cpu)
     environment = {
-        **{name: os.environ[name] for name in _TOOLCHAIN_VARIABLES if name in os.environ},
-        **({} if "CARGO_HOME" in os.environ else {"CARGO_HOME": str(Path.home() / ".cargo")}),
-        **({} if "RUSTUP_HOME" in os.environ else {"RUSTUP_HOME": str(Path.home() / ".rustup")}),
         **_PROFILE,
         "CARGO_TARGET_DIR": str(target_folder),
         "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags),
     }
-    command = _cargo(request, "test", "--no-run")
-    done = _build(command, workspace, environment, work)
+    version = build.said(["-vV"])
+    unfetched = "" if request.offline else build.fetch(_host_triple(version))
+    command = _cargo(toolchain, request, "test", "--no-run")
+    done = build.run(command, environment)
     messages = list(_messages(done.stdout))
     if done.exit_code != 0:
         # One target that does not compile takes the others with it, unless cargo is told to go on.
-        again = _build(_cargo(request, "build", "--tests", "--keep-going"), workspace, environment, work)
+        again = build.run(_cargo(toolchain, request, "build", "--tests", "--keep-going"), environment)
         messages += list(_messages(again.stdout))
     executables = dict(_executables(messages, request.crate))
     if not executables:
-        raise BuildError(f"`{' '.join(command)}` ended with {done.exit_code}: {done.stderr[-4000:]}")
-    version = _tool_output(["rustc", "-vV"], workspace)
+        said = f"`{' '.join(command)}` ended with {done.exit_code}: {done.stderr[-4000:]}"
+        raise BuildError(f"{unfetched}\n{said}" if unfetched else said)
+    for _, path in executables.values():
+        _check_own(path, target_folder, user)
     manifest = BundleManifest(
         repository=repository,
         commit=commit,
@@ -163,7 +178,7 @@ def build_tests(
         features=request.features,
         target=_host_triple(version),
         target_cpu=request.target_cpu or _flag_value(flags, "target-cpu") or "generic",
-        cpu_features=_cpu_features(flags, workspace),
+        cpu_features=_cpu_features(build.said(["--print", "cfg", *flags])),
         rustflags=tuple(flags),
         dropped_rustflags=tuple(dropped),
         environment=_PROFILE,
@@ -175,6 +190,64 @@ def build_tests(
         not_built=tuple(_not_built(messages, executables)),
     )
     return _described(manifest, executables)
+
+
+@dataclass(frozen=True, slots=True)
+class _Build:
+    """What the commands of one build share."""
+
+    toolchain: Toolchain
+    workspace: Path
+    work: Path
+
+    def run(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        limits: Limits = BUILD_LIMITS,
+        has_network: bool = False,
+    ) -> RunRecord:
+        """Run a tool in the workspace, as whoever tests run as."""
+        with scratch_folder(self.work, self.toolchain.user) as scratch:
+            record = run(
+                command,
+                scratch=scratch,
+                limits=limits,
+                environment={**self.toolchain.environment, **environment},
+                user=self.toolchain.user,
+                folder=self.workspace,
+                cut_network=not has_network,
+                watch_linker=False,
+            )
+        if record.ending is not Ending.EXITED:
+            raise BuildError(f"`{' '.join(command)}`: {record.ending}: {record.detail}")
+        return record
+
+    def fetch(self, target: str) -> str:
+        """Fetch the crates that the workspace needs, and run none of them; say what went wrong.
+
+        Nothing ends here: what is missing may not be needed, and the build tells it then.
+        """
+        command = [self.toolchain.cargo, "fetch", "--target", target]
+        done = self.run(command, self.toolchain.fetching, has_network=True)
+        return f"`{' '.join(command)}`: {done.stderr[-2000:]}" if done.exit_code else ""
+
+    def said(self, arguments: Sequence[str]) -> str:
+        """Ask the compiler something."""
+        command = [self.toolchain.rustc, *arguments]
+        done = self.run(command, {}, limits=_LIST_LIMITS)
+        if done.exit_code != 0:
+            raise BuildError(f"`{' '.join(command)}` ended with {done.exit_code}: {done.stderr[-2000:]}")
+        return done.stdout
+
+
+def _check_own(executable: Path, target_folder: Path, user: User | None) -> None:
+    """Refuse an executable that the build did not make: strangers' code can speak for cargo."""
+    place = executable.resolve()
+    is_inside = place.is_relative_to(target_folder.resolve()) and place.is_file()
+    if not is_inside or (user is not None and place.stat().st_uid != user.uid):
+        raise BuildError(f"the build names the executable `{executable}`, which it did not make")
 
 
 def write_built(built: Built, target: Path) -> str:
@@ -216,29 +289,11 @@ def _flag_value(flags: Sequence[str], name: str) -> str | None:
     return next((flag.split("=", 1)[1] for flag in found if flag.startswith(f"{name}=")), None)
 
 
-def _cargo(request: BuildRequest, *words: str) -> list[str]:
-    command = [shutil.which("cargo") or "cargo", words[0], "-p", request.crate]
+def _cargo(toolchain: Toolchain, request: BuildRequest, *words: str) -> list[str]:
+    command = [toolchain.cargo, words[0], "-p", request.crate]
     if request.features:
         command += ["--features", ",".join(request.features)]
-    if request.offline:
-        command.append("--offline")
-    return [*command, *words[1:], "--message-format=json"]
-
-
-def _build(command: list[str], workspace: Path, environment: dict[str, str], work: Path) -> RunRecord:
-    with scratch_folder(work, None) as scratch:
-        record = run(
-            command,
-            scratch=scratch,
-            limits=BUILD_LIMITS,
-            environment=environment,
-            folder=workspace,
-            cut_network=False,
-            watch_linker=False,
-        )
-    if record.ending is not Ending.EXITED:
-        raise BuildError(f"`{' '.join(command)}`: {record.ending}: {record.detail}")
-    return record
+    return [*command, "--offline", *words[1:], "--message-format=json"]
 
 
 def _messages(output: str) -> Iterator[dict[str, Any]]:
@@ -318,20 +373,12 @@ def _tests_in(binary: Path) -> tuple[str, ...]:
     return tuple(line.removesuffix(": test") for line in lines if line.endswith(": test"))
 
 
-def _cpu_features(flags: Sequence[str], workspace: Path) -> tuple[str, ...]:
-    output = _tool_output(["rustc", "--print", "cfg", *flags], workspace)
+def _cpu_features(cfg: str) -> tuple[str, ...]:
     prefix = 'target_feature="'
     return tuple(
-        line.removeprefix(prefix).rstrip('"') for line in output.splitlines() if line.startswith(prefix)
+        line.removeprefix(prefix).rstrip('"') for line in cfg.splitlines() if line.startswith(prefix)
     )
 
 
 def _host_triple(version: str) -> str:
     return next(line.removeprefix("host: ") for line in version.splitlines() if line.startswith("host: "))
-
-
-def _tool_output(command: list[str], folder: Path) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=folder)
-    if done.returncode != 0:
-        raise BuildError(f"`{' '.join(command)}` ended with {done.returncode}: {done.stderr[-2000:]}")
-    return done.stdout

@@ -49,6 +49,7 @@ class Runner:
     probe: Callable[[], Probe] = probe_machine
     user: Callable[[], User | None] = other_user
     progress: Progress = lambda done, total: None
+    is_wanted: Callable[[], bool] = lambda: True
 
 
 class _Ended(Exception):  # noqa: N818 - it is no error: the job ends here
@@ -161,13 +162,17 @@ class _Verification:
             check_out(Path(self.job.checkout.repository), self.job.commit, source)
         else:
             unpack_source(self._given_source(), source)
+        # What is cached is written by the code that is built, and goes into the binaries of later jobs.
+        is_of_strangers = self.job.source is not None and self.job.source.is_of_strangers
+        own = self.work if is_of_strangers else self.runner.cache
         return build_tests(
             source,
             BuildRequest(crate=self.job.crate, features=self.job.features),
             repository=self.job.checkout.repository if self.job.checkout else "source archive",
             commit=self.job.commit,
-            target_folder=self.runner.cache / "target",
+            target_folder=own / "target",
             work=self.work,
+            toolchains=self.runner.cache / "toolchains",
         )
 
     def _given_source(self) -> Path:
@@ -223,6 +228,7 @@ class _Verification:
         is_due = True
         used_s = 0.0
         for done, test in enumerate(self.job.tests):
+            self._check_wanted()
             if done and self.job.gpu_s is not None and used_s >= self.job.gpu_s:
                 break
             if is_due or done % BATCH == 0:
@@ -240,12 +246,18 @@ class _Verification:
     ) -> Iterator[TestOutcome]:
         """Run what can be run without a device: whether a test passes there is a question of its own."""
         trial = self._trial(None)
-        for test in self.job.tests:
+        for done, test in enumerate(self.job.tests):
+            self._check_wanted()
             evidence = self._missing(test, manifest, binaries)
             if evidence is None or evidence.not_built is None:
                 hidden = trial.hidden(test, binaries[test.binary])
                 evidence = TestEvidence(hidden=hidden, no_device=reason)
+            self.runner.progress(done + 1, len(self.job.tests))
             yield self._judged(test, evidence)
+
+    def _check_wanted(self) -> None:
+        if not self.runner.is_wanted():
+            raise _Ended(JobState.FAILED, "the lease was lost while the job ran")
 
     def _missing(
         self, test: TestSpec, manifest: BundleManifest, binaries: dict[str, Path]

@@ -119,6 +119,7 @@ class Serving:
     probe: Callable[[], Probe] = probe_machine
     heartbeat_s: float = HEARTBEAT_S
     _current: Heartbeat | None = field(default=None, init=False)
+    _lost: threading.Event = field(default_factory=threading.Event, init=False)
 
     def announce(self) -> HeartbeatAnswer:
         """Say that this runner is there, and what its machine is."""
@@ -129,8 +130,13 @@ class Serving:
         return self.link.beat(self._current or Heartbeat(RUNNER_VERSION))
 
     def do(self, raw: bytes) -> Outcome | None:
-        """Do a job and deliver its outcome; none where its lease was lost before it began."""
+        """Do a job and deliver its outcome; none where its lease was lost before it began.
+
+        One that is lost later, because the job was cancelled or given to another, ends the job before its
+        next test: nobody would take its outcome.
+        """
         job_id, lease_id = _ids(raw)
+        self._lost.clear()
         self._current = Heartbeat(RUNNER_VERSION, job_id, lease_id)
         try:
             # A message that comes a second time, or late, is told by its lease.
@@ -142,6 +148,9 @@ class Serving:
                 outcome = self._outcome(raw, lines)
         finally:
             self._current = None
+        if self._lost.is_set():
+            log.warning("job %s: lease %s was lost while it ran", job_id, lease_id)
+            return outcome
         signed = sign(outcome, key=self.configuration.key, key_id=self.configuration.key_id)
         if outcome.job_id:
             self.link.deliver(outcome.job_id, outcome.lease_id, to_bytes(signed), "\n".join(lines))
@@ -172,6 +181,7 @@ class Serving:
                     prebuilt_tracer=self.configuration.prebuilt_tracer,
                     probe=self.probe,
                     progress=note,
+                    is_wanted=lambda: not self._lost.is_set(),
                 ),
             )
         finally:
@@ -186,6 +196,8 @@ class Serving:
         try:
             return self.link.fetch(job, target), ""
         except (ServerError, OSError) as error:
+            # Half a file would be taken for a forged one.
+            target.unlink(missing_ok=True)
             return target, f"fetching what the job needs: {error}"
 
     @contextmanager
@@ -194,7 +206,8 @@ class Serving:
 
         def beat() -> None:
             while not stop.wait(self.heartbeat_s):
-                self.beat()
+                if not self.beat().is_lease_held and self._current is not None and self._current.lease_id:
+                    self._lost.set()
 
         thread = threading.Thread(target=beat, name="heartbeat", daemon=True)
         thread.start()

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+import time
 from pathlib import Path
 
 from django.conf import settings
@@ -22,6 +23,7 @@ from workers.runner.bundle import BundleRefusedError, sha256_of, unpack_bundle
 from workers.runner.server import MAX_SOURCE_BYTES
 
 _ARCHIVE_TIMEOUT_S = 300
+_CHUNK = 1 << 20
 
 
 def bundle_keep(*, repository: Repository, file: Path, actor: User | None) -> TestBundle:
@@ -37,9 +39,7 @@ def bundle_keep(*, repository: Repository, file: Path, actor: User | None) -> Te
             raise MachineryError(f"The bundle is refused: {error}.") from error
     place = bundle_place(digest)
     place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=place.parent, delete=False) as copy, file.open("rb") as stream:
-        shutil.copyfileobj(stream, copy)
-    Path(copy.name).replace(place)
+    _copy_whole(file, place)
     with transaction.atomic():
         bundle, _ = TestBundle.objects.get_or_create(
             repository=repository,
@@ -57,27 +57,53 @@ def bundle_keep(*, repository: Repository, file: Path, actor: User | None) -> Te
     return bundle
 
 
+def _copy_whole(file: Path, place: Path) -> None:
+    """Copy a file so that it is there whole or not at all."""
+    with tempfile.NamedTemporaryFile(dir=place.parent, prefix="new-", delete=False) as copy:
+        try:
+            with file.open("rb") as stream:
+                shutil.copyfileobj(stream, copy)
+            copy.flush()
+            Path(copy.name).replace(place)
+        except BaseException:
+            Path(copy.name).unlink(missing_ok=True)
+            raise
+
+
 def bundle_place(digest: str) -> Path:
     """Say where a bundle lies."""
     return Path(settings.BUNDLES_DIR) / f"{digest}.tar"
 
 
 def source_archive(*, repository: Repository, commit: str, target: Path) -> str:
-    """Write a commit's files as a tar archive, and give its checksum."""
+    """Write a commit's files as a tar archive, and give its checksum.
+
+    It ends with the first byte over the limit: a commit can name one large blob in many thousand places.
+    """
     command = ("git", "-c", "safe.directory=*", "--git-dir", str(git_dir_of(repository)), "archive")
-    with target.open("wb") as out:
-        done = subprocess.run(
-            (*command, "--format=tar", commit),
-            stdout=out,
-            stderr=subprocess.PIPE,
-            timeout=_ARCHIVE_TIMEOUT_S,
-            check=False,
-        )
-    if done.returncode:
-        raise MachineryError(f"git archive: {done.stderr.decode(errors='replace')[:500]}")
-    if target.stat().st_size > MAX_SOURCE_BYTES:
-        raise MachineryError(
-            f"The source has {target.stat().st_size} bytes; {MAX_SOURCE_BYTES} is the limit."
-        )
-    with target.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    deadline = time.monotonic() + _ARCHIVE_TIMEOUT_S
+    digest, size = hashlib.sha256(), 0
+    with (
+        tempfile.TemporaryFile() as errors,
+        subprocess.Popen(
+            (*command, "--format=tar", commit), stdout=subprocess.PIPE, stderr=errors
+        ) as process,
+        target.open("wb") as out,
+    ):
+        assert process.stdout is not None  # noqa: S101 - it is a pipe
+        try:
+            while chunk := process.stdout.read(_CHUNK):
+                size += len(chunk)
+                if size > MAX_SOURCE_BYTES:
+                    raise MachineryError(f"The source has more than {MAX_SOURCE_BYTES} bytes.")
+                if time.monotonic() > deadline:
+                    raise MachineryError(f"git archive took more than {_ARCHIVE_TIMEOUT_S} s.")
+                digest.update(chunk)
+                out.write(chunk)
+        except BaseException:
+            process.kill()
+            raise
+        if process.wait():
+            errors.seek(0)
+            raise MachineryError(f"git archive: {errors.read(500).decode(errors='replace')}")
+    return digest.hexdigest()

@@ -25,7 +25,7 @@ from workers.protocol.report import MAX_LOG_BYTES
 from workers.protocol.signing import SignatureError, SignedOutcome, read_signed
 from workers.runner.device_work import is_called
 from workers.runner.recompute import MismatchError, recompute
-from workers.services.events import event_note
+from workers.services.events import event_note, refusal_note
 from workers.services.jobs import job_continue, leased_spec
 from workers.services.runners import signing_key
 
@@ -66,7 +66,7 @@ def outcome_accept(
                 job_continue(job=job, done=len(outcome.tests))
             after(job, verifications)
     except (OutcomeRefusedError, LeaseLostError) as error:
-        event_note(act="outcome refused", job=job, runner=runner, detail=str(error))
+        refusal_note(job=job, runner=runner, reason=str(error))
         raise OutcomeRefusedError(str(error)) from error
     job.refresh_from_db()
     return job

@@ -12,6 +12,8 @@ from workers.services.broker import broker_admit, reports_take
 from workers.services.outcomes import AfterOutcome, outcome_accept, outcome_job_id
 from workers.services.runners import runner_heartbeat
 
+LOGGED = 500
+
 log = logging.getLogger(__name__)
 
 
@@ -25,7 +27,8 @@ def reports_collect(*, after: AfterOutcome) -> int:
             try:
                 _take(runner, from_bytes(Report, raw), after)
             except (MalformedError, MachineryError) as error:
-                log.warning("report of runner %s: %s", runner, error)
+                # The text is the runner's in part: it makes no lines of its own in the log.
+                log.warning("report of runner %s: %s", runner, ascii(str(error)[:LOGGED]))
     return count
 
 

@@ -252,6 +252,7 @@ def _job(
             f"A plain folder has no commit to build from. Bundle its crate `{crate}`, or scan it as a git "
             "repository."
         )
+    is_of_strangers = _is_of_strangers(repository, commit)
     spec = JobSpec(
         UNSENT,
         UNSENT,
@@ -260,7 +261,7 @@ def _job(
         crate=crate,
         features=tuple(bundle.features) if bundle is not None else features.get(crate, ()),
         bundle=BundleRef(bundle.sha256) if bundle is not None else None,
-        source=SourceArchive() if bundle is None else None,
+        source=SourceArchive(is_of_strangers=is_of_strangers) if bundle is None else None,
         tests=tuple(spec_of(one.test, one.launched) for one in tests),
         families=FAMILIES,
     )
@@ -274,7 +275,7 @@ def _job(
         bundle=bundle,
         functions={place: one.proofs for place, one in enumerate(tests)},
         request=request,
-        wants_approval=_is_of_strangers(repository, commit),
+        wants_approval=is_of_strangers,
         is_nightly=request.is_nightly,
     )
     if job.waits_for_approval:

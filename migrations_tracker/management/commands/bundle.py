@@ -41,6 +41,8 @@ class Command(BaseCommand):
                 bundle = bundle_keep(repository=repository, file=options["file"], actor=None)
             else:
                 with tempfile.TemporaryDirectory(prefix="bundle-") as folder:
+                    # The build runs as another user, who has to pass through.
+                    Path(folder).chmod(0o711)
                     file = _built(repository, Path(folder), options)
                     bundle = bundle_keep(repository=repository, file=file, actor=None)
         except (AuditError, MachineryError, BuildError, OSError) as error:

@@ -108,9 +108,15 @@ def linked(kind: bytes) -> Change:
     return change
 
 
+def a_hole(member: tarfile.TarInfo) -> None:
+    member.size = 0
+    member.pax_headers = {"GNU.sparse.map": "0,0", "GNU.sparse.size": str(1 << 40)}
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
+        (a_hole, "has 1099511627776 bytes, its entry says"),
         (named("../evil"), "does not stay in the bundle"),
         (named("/etc/evil"), "does not stay in the bundle"),
         (named("bin/../../evil"), "does not stay in the bundle"),

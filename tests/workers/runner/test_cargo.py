@@ -4,12 +4,28 @@ from __future__ import annotations
 
 import io
 import os
+import socket
+import subprocess
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from workers.runner.cargo import BuildError, check_out, chosen_rustflags, is_package_of, unpack_source
+from tests.toolchain import rust_program
+from workers.runner import cargo
+from workers.runner.cargo import (
+    BuildError,
+    BuildRequest,
+    Built,
+    build_tests,
+    check_out,
+    chosen_rustflags,
+    is_package_of,
+    unpack_source,
+)
+from workers.runner.execute import other_user
+from workers.runner.toolchain import ToolchainError, pinned_channel, prepare_toolchain
 
 
 @pytest.fixture
@@ -122,3 +138,135 @@ def test_a_source_that_would_leave_its_folder_is_refused(
         unpack_source(packed(tmp_path, *members), tmp_path / "out")
     assert not (tmp_path / "outside").exists()
     assert not Path("/ferroaudit-outside").exists()
+
+
+BUILD_SCRIPT = """
+use std::{env, fs, net::TcpStream, path::Path};
+fn main() {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let uid = status.lines().find(|line| line.starts_with("Uid:")).unwrap();
+    let names: Vec<String> = env::vars().map(|(name, _)| name).collect();
+    let reached = TcpStream::connect("127.0.0.1:PORT").is_ok();
+    let home = fs::read_dir("HOME").is_ok();
+    let facts = format!("{uid}\\n{}\\nnetwork {reached}\\nhome {home}", names.join(" "));
+    fs::write(Path::new(&env::var("OUT_DIR").unwrap()).join("facts"), facts).unwrap();
+}
+"""
+has_cargo = pytest.mark.skipif(rust_program("cargo") is None, reason="no cargo that works")
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+
+
+def build(folder: Path, files: dict[str, str]) -> Built:
+    source = folder / "source"
+    for name, text in files.items():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text(text)
+    return build_tests(
+        source,
+        BuildRequest(crate="c"),
+        repository="r",
+        commit="0" * 40,
+        target_folder=folder / "cache" / "target",
+        work=folder,
+    )
+
+
+MANIFEST = '[package]\nname = "c"\nversion = "0.1.0"\nedition = "2021"\n'
+TESTS = "#[test]\nfn passes() {}\n"
+
+
+@has_cargo
+@as_root
+def test_a_build_script_runs_as_tests_do(
+    open_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RUNNER_TOKEN", "secret")
+    monkeypatch.setenv("HTTPS_PROXY", "http://user:password@127.0.0.1:9")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        script = BUILD_SCRIPT.replace("PORT", str(listener.getsockname()[1])).replace("HOME", str(tmp_path))
+        built = build(open_folder, {"Cargo.toml": MANIFEST, "build.rs": script, "src/lib.rs": TESTS})
+    assert built.manifest.binaries[0].tests == ("passes",)
+    (facts,) = (open_folder / "cache" / "target").glob("**/facts")
+    uid, names, network, home = facts.read_text().splitlines()
+    user = other_user()
+    assert user is not None and uid.split()[1:] == [str(user.uid)] * 4
+    assert not {"RUNNER_TOKEN", "HTTPS_PROXY", "SECRET_KEY"} & set(names.split())
+    assert home == "home false"
+    can_be_cut = subprocess.run(["unshare", "--net", "true"], capture_output=True, check=False)
+    assert network == "network false" or can_be_cut.returncode != 0
+
+
+def test_a_source_that_unpacks_to_more_than_the_disk_is_refused(tmp_path: Path) -> None:
+    hole = tarfile.TarInfo("hole")
+    hole.pax_headers = {"GNU.sparse.map": "0,0", "GNU.sparse.size": str(1 << 40)}
+    with tarfile.open(tmp_path / "source.tar", "w", format=tarfile.PAX_FORMAT) as target:
+        target.addfile(hole)
+    assert (tmp_path / "source.tar").stat().st_size < 1 << 16
+    with pytest.raises(BuildError, match="1099511627776 bytes unpacked"):
+        unpack_source(tmp_path / "source.tar", tmp_path / "out")
+    assert not (tmp_path / "out/hole").exists()
+
+
+@has_cargo
+@as_root
+def test_the_caches_secrets_stay_with_the_runner(
+    open_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "cargo"
+    own.mkdir()
+    monkeypatch.setenv("CARGO_HOME", str(own))
+    user = other_user()
+
+    def carried(text: str) -> bool:
+        (own / "config.toml").write_text(text)
+        cache = open_folder / "cache"
+        prepare_toolchain(workspace=open_folder, own=cache, toolchains=cache / "toolchains", user=user)
+        return any(cache.glob("cargo-home-*/config.toml"))
+
+    assert carried('[source.crates-io]\nreplace-with = "mirror"\n')
+    assert not carried('[registries.mirror]\ntoken = "secret"\n')
+    assert not carried("[not toml")
+
+
+@has_cargo
+def test_an_executable_that_the_build_did_not_make_is_refused(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forged(messages: object, crate: str) -> Iterator[tuple[str, tuple[str, Path]]]:
+        yield "c", ("unit", Path("/etc/passwd"))
+
+    monkeypatch.setattr(cargo, "_executables", forged)
+    with pytest.raises(BuildError, match="which it did not make"):
+        build(open_folder, {"Cargo.toml": MANIFEST, "src/lib.rs": TESTS})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[toolchain]\npath = "/opt/evil"\n', "by its path"),
+        ('[toolchain]\nchannel = "../evil"\n', "no channel"),
+        ("/opt/evil", "no channel"),
+        ('toolchain = "x"\n', "by its path"),
+    ],
+)
+def test_a_toolchain_that_the_workspace_brings_along_is_not_run(
+    workspace: Path, text: str, said: str
+) -> None:
+    (workspace / "rust-toolchain").write_text(text)
+    with pytest.raises(ToolchainError, match=said):
+        pinned_channel(workspace)
+
+
+def test_a_pinned_channel_is_read_in_both_forms(workspace: Path) -> None:
+    assert pinned_channel(workspace) is None
+    (workspace / "rust-toolchain.toml").write_text('[toolchain]\nchannel = "1.80.0"\n')
+    assert pinned_channel(workspace) == "1.80.0"
+    (workspace / "rust-toolchain").write_text("nightly-2026-01-01\n")
+    assert pinned_channel(workspace) == "nightly-2026-01-01"
+
+
+@as_root
+def test_a_cache_that_the_user_of_tests_can_not_enter_is_told(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    with pytest.raises(BuildError, match="can't be entered by the user"):
+        build(tmp_path, {"Cargo.toml": MANIFEST, "src/lib.rs": TESTS})

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.workers.machines import make_bundle_file
 from tests.workers.runner.test_execute import is_alive
 from workers.protocol.codec import canonical_bytes
 from workers.protocol.job import (
@@ -30,7 +31,7 @@ from workers.protocol.outcome import JobState, Verdict
 from workers.protocol.readings import Inability, Probe, ProbeReading
 from workers.protocol.signing import read_signed
 from workers.runner.__main__ import main
-from workers.runner.bundle import describe_file, write_bundle
+from workers.runner.bundle import describe_file, sha256_of, write_bundle
 from workers.runner.job import Runner, lacking_device, run_job
 from workers.runner.manifest import BundleManifest, NotBuilt, TestBinary
 from workers.runner.probe.conclusions import RUN_ON_DEVICE, TRACE
@@ -249,3 +250,22 @@ def test_a_job_with_time_enough_does_all_of_its_tests(job: JobSpec, open_folder:
 def test_a_job_without_any_time_on_a_device_is_malformed(seconds: int, open_folder: Path) -> None:
     raw = json.dumps(json.loads(canonical_bytes(JOB)) | {"gpu_s": seconds}).encode()
     assert run_job(raw, runner(open_folder)).state is JobState.MALFORMED
+
+
+def test_a_disk_that_takes_no_more_ends_the_job_and_not_the_runner(tmp_path: Path, open_folder: Path) -> None:
+    bundle = make_bundle_file(tmp_path, HARNESS + "#" * 300_000)
+    job = replace(JOB, bundle=BundleRef(sha256_of(bundle), str(bundle)))
+    (tmp_path / "job.json").write_bytes(canonical_bytes(job))
+    door = ["run", str(tmp_path / "job.json"), "--out", str(tmp_path / "out.json")]
+    folders = ["--work", str(open_folder), "--cache", str(open_folder / "cache")]
+    # The kernel refuses what makes a file longer than this, as it does where the disk is full.
+    code = (
+        "import resource, sys; from workers.runner.__main__ import main; "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000)); sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", code, *door, *folders]
+    done = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, check=False)
+    assert done.returncode == 1, done.stderr
+    outcome = json.loads((tmp_path / "out.json").read_bytes())
+    assert outcome["state"] == "failed" and "File too large" in outcome["reason"]
+    assert [path.name for path in open_folder.iterdir()] == ["cache"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,9 +26,15 @@ pytestmark = pytest.mark.skipif(rust_program("cargo") is None, reason="no cargo 
 
 
 @pytest.fixture(scope="module")
-def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bundle() -> Iterator[Path]:
     """Build the sample's bundle once."""
-    folder = tmp_path_factory.mktemp("bundle")
+    # Its build runs as another user, who can't pass through pytest's own folders.
+    with tempfile.TemporaryDirectory(prefix="ferroaudit-test-", ignore_cleanup_errors=True) as name:
+        Path(name).chmod(0o711)
+        yield build_bundle(Path(name))
+
+
+def build_bundle(folder: Path) -> Path:
     source = folder / "source"
     shutil.copytree(CRATE, source, ignore=shutil.ignore_patterns("target"))
     request = BuildRequest(crate="gpuproof", features=FEATURES, offline=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import tarfile
 from pathlib import Path
@@ -11,9 +12,11 @@ from django.conf import LazySettings
 
 from audit.models import RepositoryKind
 from tests.factories import make_repository
+from tests.git import commit_files
 from tests.workers.machines import COMMIT, make_bundle_file
 from workers.errors import MachineryError
 from workers.models import TestBundle
+from workers.services import bundles
 from workers.services.bundles import bundle_keep, bundle_place, source_archive
 
 pytestmark = pytest.mark.django_db
@@ -65,3 +68,38 @@ def test_the_source_of_a_commit_is_an_archive_with_a_checksum(folder: Path) -> N
     assert len(digest) == 64
     with pytest.raises(MachineryError, match="git archive"):
         source_archive(repository=repository, commit="f" * 40, target=target)
+
+
+def test_a_bundle_that_the_disk_does_not_take_leaves_nothing_behind(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(source: object, target: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    file = make_bundle_file(folder)
+    monkeypatch.setattr(shutil, "copyfileobj", full)
+    with pytest.raises(OSError, match="No space left"):
+        bundle_keep(repository=make_repository(), file=file, actor=None)
+    assert list((folder / "kept").iterdir()) == [] and not TestBundle.objects.exists()
+
+
+def test_a_source_over_the_limit_is_not_written_to_its_end(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundles, "MAX_SOURCE_BYTES", 100_000)
+    monkeypatch.setattr(bundles, "_CHUNK", 10_000)
+    # One blob under many names: small in the repository, large in an archive.
+    commit = commit_files(folder / "work", {f"{number}.txt": "x" * 50_000 for number in range(200)})
+    repository = make_repository(kind=RepositoryKind.GIT_PATH, location=str(folder / "work"))
+    target = folder / "source.tar"
+    with pytest.raises(MachineryError, match="more than 100000 bytes"):
+        source_archive(repository=repository, commit=commit, target=target)
+    assert target.stat().st_size <= 100_000
+
+
+def test_a_source_that_takes_too_long_is_given_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundles, "_ARCHIVE_TIMEOUT_S", -1)
+    commit = commit_files(folder / "work", {"lib.rs": "fn a() {}"})
+    repository = make_repository(kind=RepositoryKind.GIT_PATH, location=str(folder / "work"))
+    with pytest.raises(MachineryError, match="took more than"):
+        source_archive(repository=repository, commit=commit, target=folder / "source.tar")

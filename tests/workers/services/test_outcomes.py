@@ -17,7 +17,8 @@ from workers.errors import OutcomeRefusedError
 from workers.models import MachineEvent, Runner, Verification, VerificationJob
 from workers.protocol.codec import canonical_bytes
 from workers.protocol.outcome import JobState, Verdict
-from workers.services import jobs
+from workers.services import events, jobs
+from workers.services.events import REFUSALS_OF_A_JOB
 from workers.services.jobs import FunctionProof, jobs_dispatch
 from workers.services.outcomes import outcome_accept
 
@@ -123,6 +124,31 @@ def test_the_same_outcome_a_second_time_changes_nothing(runner: Runner, job: Ver
     with pytest.raises(OutcomeRefusedError):
         take(runner, job, raw)
     assert Verification.objects.filter(job=job).count() == 1
+
+
+def test_refused_outcomes_are_kept_in_a_number_that_is_bounded(runner: Runner, job: VerificationJob) -> None:
+    for _ in range(REFUSALS_OF_A_JOB + 3):
+        with pytest.raises(OutcomeRefusedError):
+            take(runner, job, b"x" * 10_000)
+    assert len(refusals()) == REFUSALS_OF_A_JOB
+    assert [text.endswith("is not kept.") for text in refusals()].count(True) == 1
+    assert max(map(len, refusals())) < 2_000
+    other = make_runner("rack-2")
+    with pytest.raises(OutcomeRefusedError):
+        take(other, job, b"x")
+    assert len(refusals()) == REFUSALS_OF_A_JOB + 1
+
+
+def test_a_runner_that_answers_job_after_job_wrongly_fills_no_table(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "REFUSALS_OF_A_DAY", 5)
+    repository = make_repository()
+    for number in range(8):
+        waiting = make_job(repository, tests=[make_test(f"test_{number}")])
+        with pytest.raises(OutcomeRefusedError):
+            take(runner, waiting, b"x")
+    assert len(refusals()) == 5
 
 
 def test_an_outcome_of_other_tests_than_the_jobs_is_refused(runner: Runner, job: VerificationJob) -> None:

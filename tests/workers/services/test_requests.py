@@ -10,7 +10,7 @@ import pytest
 from django.conf import LazySettings
 
 from audit.models import Commit, Repository, RowState, ScanRun
-from tests.factories import make_repository, make_scan_run
+from tests.factories import make_repository, make_scan_run, make_user
 from tests.git import commit_files
 from tests.workers.machines import make_bundle_file, make_runner, signed
 from tests.workers.machines import make_outcome as outcome_of
@@ -23,7 +23,7 @@ from workers.selectors.verifications import ptx_loads_of
 from workers.services import jobs
 from workers.services.bundles import bundle_keep
 from workers.services.expiry import CHANGED, GONE, verifications_expire
-from workers.services.jobs import jobs_dispatch
+from workers.services.jobs import job_approve, jobs_dispatch
 from workers.services.outcomes import outcome_accept
 from workers.services.requests import verification_request_create, verification_request_execute
 
@@ -73,7 +73,7 @@ def test_a_function_is_verified_by_the_tests_that_reach_it_on_a_device(
     on_device, refused = (test["expectation"] for test in job.spec["tests"])
     assert (on_device["kind"], on_device["any_kernel"]) == ("on-device", ["relu_kernel"])
     assert (refused["kind"], refused["error"]) == ("refused", "Unsupported")
-    assert job.spec["features"] == ["cuda"] and job.spec["source"] == {"path": None}
+    assert job.spec["features"] == ["cuda"] and job.spec["source"] == {"path": None, "is_of_strangers": False}
     assert [proof[0] for proof in job.functions["0"]] == ["mini_gpu::ops::gpu_relu"]
 
 
@@ -124,7 +124,7 @@ def test_code_that_is_on_no_branch_waits_for_a_person(
     )
     commit = Commit.objects.create(repository=repository, object_id=made.stdout.strip())
     (job,) = fulfil(wish((repository, commit), RequestTarget.CRATE, "mini-gpu"))
-    assert job.waits_for_approval
+    assert job.waits_for_approval and job.spec["source"]["is_of_strangers"]
     make_runner()
     assert jobs_dispatch() == 0
 
@@ -184,6 +184,21 @@ def test_the_ptx_of_a_commit_becomes_a_job_that_needs_no_rust_and_its_readings_a
     outcome_accept(runner=runner, job_id=job.pk, raw=raw, after=lambda job, found: None)
     (refused,) = ptx_loads_of(repository=repository, symbol="mini_gpu::EXP_PTX")
     assert (refused.is_loaded, refused.error, refused.log) == (False, INVALID, "line 1")
+
+
+def test_the_ptx_of_a_fork_waits_for_a_person_too(workspace: tuple[Repository, Commit]) -> None:
+    repository, _ = workspace
+    files = {"mini-gpu/src/lib.rs": FILES["mini-gpu/src/lib.rs"] + PTX}
+    work = Path(repository.location)
+    object_id = commit_files(work, files)
+    subprocess.run(["git", "-C", str(work), "reset", "-q", "--hard", "HEAD~1"], check=True)
+    commit = Commit.objects.create(repository=repository, object_id=object_id)
+    (job,) = fulfil(wish((repository, commit), RequestTarget.PTX))
+    assert job.kind == "ptx" and job.waits_for_approval
+    make_runner()
+    assert jobs_dispatch() == 0
+    job_approve(job=job, actor=make_user())
+    assert jobs_dispatch() == 1
 
 
 def test_a_commit_without_ptx_gives_no_job_and_says_so(workspace: tuple[Repository, Commit]) -> None:
