@@ -10,6 +10,7 @@ from audit.services.gaps import GapChanges
 from audit.services.imported_audits import imported_audits_match_scan
 from audit.services.ingest import IngestSummary
 from migrations_tracker.lifecycle import AT_WORK, Status
+from migrations_tracker.services.nightly_verifications import changes_ask
 from migrations_tracker.services.site_migrations import site_migrations_move_by_scan, site_migrations_open
 from migrations_tracker.services.suppressions import suppression_end
 from migrations_tracker.services.verification_follow_up import expiry_wake
@@ -49,6 +50,7 @@ def scan_run_follow_up(summary: IngestSummary) -> None:
     )
     sites_gone_follow_up(sites=summary.absent_sites, scan_run=scan_run)
     expiry_wake(scan_run=scan_run)
+    changes_ask(scan_run=scan_run, branch=summary.branch)
 
 
 def sites_gone_follow_up(*, sites: Sequence[int], scan_run: ScanRun) -> None:

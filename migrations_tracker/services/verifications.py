@@ -24,6 +24,8 @@ def verification_ask(
 ) -> VerificationRequest:
     """Ask for a verification at a revision, or at the commit that the default branch's pages show."""
     commit = _commit(repository, revision)
+    if target == RequestTarget.CHANGE and text.strip():
+        text = _commit(repository, text).object_id
     request = verification_request_create(
         repository=repository,
         commit=commit,

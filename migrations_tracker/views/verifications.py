@@ -105,6 +105,7 @@ def nightly(request: SignedInRequest) -> HttpResponse:
                 repository=repository,
                 is_on=request.POST.get("is_on") == "on",
                 hour=int(hour) if hour.isdecimal() and len(hour) < 3 else -1,
+                is_after_scans=request.POST.get("is_after_scans") == "on",
             )
         except MachineryError as error:
             messages.error(request, str(error))

@@ -18,6 +18,7 @@ class RequestTarget(models.TextChoices):
     FUNCTION = "function", "A function"
     CRATE = "crate", "A crate"
     COMMIT = "commit", "A commit"
+    CHANGE = "change", "What changed since"
     PTX = "ptx", "The PTX of a commit"
 
 
@@ -25,7 +26,8 @@ class VerificationRequest(LeasedRow):
     """A wish: a worker reads the commit, finds the tests that reach the target, and makes jobs of them.
 
     `tests` is the list that was found, each with how it reaches the target; `digest` is what the target was
-    known by. `text` names the target: a symbol, an operator or a crate.
+    known by. `text` names the target: a symbol, an operator, a crate, or the commit
+    since which changes count.
     """
 
     repository = models.ForeignKey(Repository, on_delete=models.CASCADE, related_name="verification_requests")

@@ -131,7 +131,7 @@ def _find(request: VerificationRequest) -> Found:
         proofs = Proofs(judgement)
         if request.target == RequestTarget.PTX:
             _find_ptx(judgement, found)
-        elif request.target in (RequestTarget.CRATE, RequestTarget.COMMIT):
+        elif request.target in (RequestTarget.CRATE, RequestTarget.COMMIT, RequestTarget.CHANGE):
             _find_all(request, judgement, proofs, changed, found)
         else:
             _find_reaching(proofs, symbols, found)
@@ -180,7 +180,7 @@ def _find_reaching(proofs: Proofs, symbols: Sequence[str], found: Found) -> None
 def _find_all(
     request: VerificationRequest, judgement: Judgement, proofs: Proofs, changed: frozenset[str], found: Found
 ) -> None:
-    """Choose every test that opens a device, in the crate or everywhere; what changed comes first."""
+    """Choose every test that opens a device, in the crate or everywhere: what changed first, or alone."""
     digests: dict[int, FunctionProof] = {}
 
     def proof(function: Fn) -> FunctionProof:
@@ -196,30 +196,31 @@ def _find_all(
         if request.target == RequestTarget.CRATE and told.crate != request.text:
             continue
         reached = proofs.reached_by(test)
-        found.chosen.append(
-            Chosen(
-                told,
-                proofs.launched(test),
-                [proof(function) for function in reached],
-                is_touched=any(function.unit.path in changed for function in (test, *reached)),
-            )
-        )
+        is_touched = any(function.unit.path in changed for function in (test, *proofs.run_by(test)))
+        if request.target == RequestTarget.CHANGE and not is_touched:
+            continue
+        chosen = Chosen(told, proofs.launched(test), [proof(function) for function in reached], is_touched)
+        found.chosen.append(chosen)
     found.chosen.sort(key=lambda one: (not one.is_touched, one.test.crate, one.test.binary, one.test.name))
     found.listed = [one.test for one in found.chosen]
     if not found.chosen:
-        where = f"in crate `{request.text}`" if request.target == RequestTarget.CRATE else "in the commit"
-        found.note = f"No test {where} opens a device and runs by itself: there is nothing to run."
+        which = {
+            RequestTarget.CRATE: f"in crate `{request.text}`",
+            RequestTarget.CHANGE: f"that runs what changed since {request.text[:9]}",
+        }.get(RequestTarget(request.target), "in the commit")
+        found.note = f"No test {which} opens a device and runs by itself: there is nothing to run."
 
 
 def _jobs(request: VerificationRequest, found: Found) -> list[VerificationJob]:
     if found.ptx:
         return _ptx_jobs(request, found.ptx)
-    by_crate: dict[str, list[Chosen]] = defaultdict(list)
+    # What was touched has jobs of its own: no crate's rest runs before what changed in another.
+    by_crate: dict[tuple[bool, str], list[Chosen]] = defaultdict(list)
     for one in found.chosen:
-        by_crate[one.test.crate].append(one)
+        by_crate[not one.is_touched, one.test.crate].append(one)
     return [
         _job(request, crate, tests[start : start + MAX_TESTS_PER_JOB], found.features)
-        for crate, tests in by_crate.items()
+        for (_, crate), tests in by_crate.items()
         for start in range(0, len(tests), MAX_TESTS_PER_JOB)
     ]
 
@@ -306,7 +307,8 @@ def _changed(request: VerificationRequest) -> frozenset[str]:
     if not request.repository.has_revisions or request.commit.is_snapshot:
         return frozenset()
     git_dir = git_repository.git_dir_of(request.repository)
-    return git_repository.paths_changed(git_dir=git_dir, object_id=request.commit.object_id)
+    since = request.text if request.target == RequestTarget.CHANGE else ""
+    return git_repository.paths_changed(git_dir=git_dir, object_id=request.commit.object_id, since=since)
 
 
 def _can_prove(test: ReachingTest) -> bool:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import Permission
 from django.test import Client
 
-from audit.models import Repository
+from audit.models import Commit, Repository, RepositoryKind, ScanRun
 from migrations_tracker.services.nightly_verifications import nightlies_ask, nightly_set
 from tests.factories import PASSWORD, ingest, make_report, make_repository, make_result, make_user
+from tests.git import commit_files
 from workers.errors import MachineryError
 from workers.models import NightlyVerification, VerificationRequest
 
@@ -66,9 +68,56 @@ def test_the_schedule_is_set_by_who_may_change_the_repository(repository: Reposi
     person.user_permissions.add(Permission.objects.get(codename="change_repository"))
     assert client.post("/verifications/nightly/", sent).status_code == 302
     kept = NightlyVerification.objects.get(repository=repository)
-    assert (kept.is_on, kept.hour) == (True, 4)
+    assert (kept.is_on, kept.hour, kept.is_after_scans) == (True, 4, False)
     page = client.get(f"/verifications/nightly/?repository={repository.slug}").content.decode()
     assert "from 4:00 UTC on" in page
     client.post("/verifications/nightly/", {**sent, "hour": "99"})
     kept.refresh_from_db()
     assert kept.hour == 4
+
+
+def scanned(repository: Repository, object_id: str) -> ScanRun:
+    """Have a scan of a commit stored, as a worker does."""
+    commit = Commit.objects.create(repository=repository, object_id=object_id)
+    return ingest(repository, make_report([make_result()]), commit=commit).scan_run
+
+
+@pytest.fixture
+def followed(tmp_path: Path) -> tuple[Repository, Path]:
+    """A git repository whose new commits are verified, with its work tree."""
+    commit_files(tmp_path / "work", {"a.rs": "fn a() {}"})
+    made = make_repository("git", kind=RepositoryKind.GIT_PATH, location=str(tmp_path / "work"))
+    nightly_set(repository=made, is_on=False, hour=2, is_after_scans=True)
+    return made, tmp_path / "work"
+
+
+def test_after_a_scan_what_changed_since_the_one_before_is_asked_for(
+    followed: tuple[Repository, Path],
+) -> None:
+    repository, work = followed
+    first = commit_files(work, {"b.rs": "fn b() {}"})
+    scanned(repository, first)
+    assert not VerificationRequest.objects.exists()
+    second = commit_files(work, {"c.rs": "fn c() {}"})
+    scanned(repository, second)
+    (wish,) = VerificationRequest.objects.all()
+    assert (wish.target, wish.text, wish.commit.object_id) == ("change", first, second)
+    assert not wish.is_nightly
+
+
+def test_a_scan_of_the_past_asks_for_nothing(followed: tuple[Repository, Path]) -> None:
+    repository, work = followed
+    first = commit_files(work, {"b.rs": "fn b() {}"})
+    second = commit_files(work, {"c.rs": "fn c() {}"})
+    commit_files(work, {"d.rs": "fn d() {}"})
+    scanned(repository, first)
+    scanned(repository, second)
+    assert not VerificationRequest.objects.exists()
+
+
+def test_after_a_scan_nothing_is_asked_for_where_nobody_wants_it(followed: tuple[Repository, Path]) -> None:
+    repository, work = followed
+    nightly_set(repository=repository, is_on=True, hour=2)
+    for name in ("b.rs", "c.rs"):
+        scanned(repository, commit_files(work, {name: "fn x() {}"}))
+    assert not VerificationRequest.objects.exists()

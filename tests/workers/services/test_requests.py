@@ -99,8 +99,45 @@ def test_at_a_commit_what_the_change_touched_comes_first(
     changed = {"mini-gpu/tests/exp.rs": FILES["mini-gpu/tests/exp.rs"] + "\n// more\n"}
     object_id = commit_files(Path(repository.location), changed)
     commit = Commit.objects.create(repository=repository, object_id=object_id)
-    (job,) = fulfil(wish((repository, commit), RequestTarget.COMMIT))
-    assert names(job)[0] == "exp_runs"
+    first, rest = fulfil(wish((repository, commit), RequestTarget.COMMIT))
+    assert names(first) == ["exp_runs"] and first.pk < rest.pk
+    assert sorted(names(rest)) == ["relu_matches_the_host", "relu_of_half_is_refused"]
+
+
+def test_of_a_change_only_the_tests_that_run_what_changed_are_asked_for(
+    workspace: tuple[Repository, Commit],
+) -> None:
+    repository, before = workspace
+    work = Path(repository.location)
+    commit_files(work, {"mini-gpu/tests/exp.rs": FILES["mini-gpu/tests/exp.rs"] + "\n// more\n"})
+    object_id = commit_files(work, {"README.md": "A later commit that touches no test."})
+    commit = Commit.objects.create(repository=repository, object_id=object_id)
+    (job,) = fulfil(wish((repository, commit), RequestTarget.CHANGE, before.object_id))
+    assert names(job) == ["exp_runs"]
+
+
+def test_a_change_of_a_callee_in_another_file_counts(workspace: tuple[Repository, Commit]) -> None:
+    repository, _ = workspace
+    work = Path(repository.location)
+    ops = FILES["mini-gpu/src/ops.rs"]
+    moved = ops.replace("fn helper(device: &GpuDevice) -> u32 { 1 }", "use crate::help::helper;")
+    lib = FILES["mini-gpu/src/lib.rs"] + "pub mod help;\n"
+    help_rs = "pub fn helper(device: &GpuDevice) -> u32 { 1 }\n"
+    files = {"mini-gpu/src/ops.rs": moved, "mini-gpu/src/lib.rs": lib, "mini-gpu/src/help.rs": help_rs}
+    before = commit_files(work, files)
+    object_id = commit_files(work, {"mini-gpu/src/help.rs": help_rs.replace("1", "2")})
+    commit = Commit.objects.create(repository=repository, object_id=object_id)
+    (job,) = fulfil(wish((repository, commit), RequestTarget.CHANGE, before))
+    assert sorted(names(job)) == ["relu_matches_the_host", "relu_of_half_is_refused"]
+
+
+def test_a_change_that_no_test_runs_says_so(workspace: tuple[Repository, Commit]) -> None:
+    repository, before = workspace
+    object_id = commit_files(Path(repository.location), {"README.md": "More."})
+    commit = Commit.objects.create(repository=repository, object_id=object_id)
+    request = wish((repository, commit), RequestTarget.CHANGE, before.object_id)
+    assert fulfil(request) == []
+    assert f"No test that runs what changed since {before.object_id[:9]}" in request.note
 
 
 def test_a_function_without_a_test_gives_no_job_and_says_so(workspace: tuple[Repository, Commit]) -> None:
