@@ -146,7 +146,7 @@ class TransitionForm(forms.Form):
 
 
 class CommentForm(forms.Form):
-    """A comment on a site."""
+    """A comment on a site or a gap."""
 
     text = forms.CharField(label="Comment", required=False, widget=forms.Textarea(attrs={"rows": 4}))
 

@@ -1,4 +1,4 @@
-"""What people say about a site."""
+"""What people say about a site or a capability gap."""
 
 from __future__ import annotations
 
@@ -7,21 +7,32 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from audit.models import FallbackSite
+from audit.models import CapabilityGap, FallbackSite
 
 
 @pghistory.track()
 class Comment(models.Model):
-    """A remark on a site, as plain text."""
+    """A remark on a site or on a gap, as plain text."""
 
-    site = models.ForeignKey(FallbackSite, on_delete=models.CASCADE, related_name="comments")
+    site = models.ForeignKey(
+        FallbackSite, null=True, blank=True, on_delete=models.CASCADE, related_name="comments"
+    )
+    gap = models.ForeignKey(
+        CapabilityGap, null=True, blank=True, on_delete=models.CASCADE, related_name="comments"
+    )
     author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     text = models.TextField(max_length=20_000)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ("id",)
-        constraints = (models.CheckConstraint(name="comment_says_something", condition=~Q(text="")),)
+        constraints = (
+            models.CheckConstraint(name="comment_says_something", condition=~Q(text="")),
+            models.CheckConstraint(
+                name="comment_on_a_site_or_a_gap",
+                condition=Q(site__isnull=False, gap__isnull=True) | Q(site__isnull=True, gap__isnull=False),
+            ),
+        )
 
     def __str__(self) -> str:
         return f"Comment {self.pk}"

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.contrib.auth.models import User
-
 from audit.models import (
     Branch,
     Capability,
@@ -20,22 +18,12 @@ from audit.parity.capability import Case, State
 from audit.parity.catalogue import Direction, newest
 from audit.parity.matrix import REFERENCE
 from audit.parity.rationale import Rationale
-from migrations_tracker.lifecycle import Cause, Requirement, Situation, Status, missing, targets
-from migrations_tracker.models import SiteMigration, Suppression, Transition
-from migrations_tracker.models.site_migration import STATUS_LABELS
+from migrations_tracker.models import Comment, SiteMigration, Suppression, Transition
 from migrations_tracker.selectors.capability_detail import Served, cell_rationale, served_of
+from migrations_tracker.selectors.migration_choices import Choice, choices_of
 from workers.selectors.verifications import Proof, proofs_of
 
 SITES_SHOWN = 30
-
-
-@dataclass(frozen=True, slots=True)
-class GapChoice:
-    """A transition a person may take now."""
-
-    value: str
-    label: str
-    needs_reason: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +38,18 @@ class GapPage:
     sites: Sequence[SiteState]
     proofs: Sequence[Proof]
     migration: SiteMigration | None
-    choices: Sequence[GapChoice]
-    people: Sequence[User]
+    choices: Sequence[Choice]
     suppression: Suppression | None
     changes: Sequence[CapabilityGapChange]
     transitions: Sequence[Transition]
+    comments: Sequence[Comment]
 
 
 def gap_page(*, gap: CapabilityGap) -> GapPage:
     """Gather what the gap's page shows."""
     cell = _cell(gap)
     scan_run = cell.scan_run if cell else None
-    migration = SiteMigration.objects.filter(gap=gap).select_related("assignee").first()
+    migration = getattr(gap, "migration", None)
     return GapPage(
         gap=gap,
         cell=cell,
@@ -71,8 +59,7 @@ def gap_page(*, gap: CapabilityGap) -> GapPage:
         sites=_sites(gap, cell) if cell else (),
         proofs=proofs_of(repository=gap.repository, symbols=cell.symbols) if cell else (),
         migration=migration,
-        choices=_choices(migration, is_seen=gap.is_open),
-        people=list(User.objects.filter(is_active=True).order_by("username")),
+        choices=choices_of(migration, is_seen=gap.is_open),
         suppression=Suppression.objects.filter(gap=gap).select_related("decided_by").first(),
         changes=list(gap.changes.select_related("scan_run__commit").order_by("-id")),
         transitions=list(
@@ -80,6 +67,7 @@ def gap_page(*, gap: CapabilityGap) -> GapPage:
             .select_related("actor", "scan_run__commit")
             .order_by("-id")
         ),
+        comments=list(Comment.objects.filter(gap=gap).select_related("author")),
     )
 
 
@@ -120,14 +108,3 @@ def _sites(gap: CapabilityGap, cell: Capability) -> list[SiteState]:
         .select_related("site")
         .order_by("path", "start_line", "id")[:SITES_SHOWN]
     )
-
-
-def _choices(migration: SiteMigration | None, *, is_seen: bool) -> list[GapChoice]:
-    if migration is None:
-        return []
-    situation = Situation(has_reason=True, is_seen_by_scanner=is_seen, has_fitting_verdict=False)
-    return [
-        GapChoice(edge.target.value, STATUS_LABELS[edge.target], Requirement.REASON in edge.requires)
-        for edge in targets(Status(migration.status), Cause.PERSON)
-        if not missing(edge, situation)
-    ]

@@ -12,10 +12,9 @@ from audit.policy.clauses import Clause
 from audit.selectors.policy import clauses_of_outcome, clauses_of_rule
 from audit.selectors.rules import RulePage, rule_get
 from audit.selectors.source import source_texts
-from migrations_tracker.lifecycle import Cause, Requirement, Situation, Status, missing, targets
 from migrations_tracker.models import Comment, SiteMigration, Suppression, Transition
-from migrations_tracker.models.site_migration import STATUS_LABELS
 from migrations_tracker.selectors.capability_detail import said_of_symbol, site_rationales
+from migrations_tracker.selectors.migration_choices import Choice, choices_of
 from migrations_tracker.selectors.site_knowledge import SiteKnowledge, site_knowledge
 from migrations_tracker.source_frames import SourceFrame, frame_of_snippet, frame_of_source
 from workers.models import PtxLoad
@@ -40,15 +39,6 @@ class Step:
     path: str
     line: int
     frame: SourceFrame | None
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A transition a person may take now."""
-
-    value: str
-    label: str
-    needs_reason: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +99,7 @@ def site_page(*, site: FallbackSite) -> SitePageData:
         frame=frame,
         steps=steps,
         migration=migration,
-        choices=_choices(migration, is_seen=bool(main and main.is_open)),
+        choices=choices_of(migration, is_seen=bool(main and main.is_open)),
         suppression=Suppression.objects.filter(site=site).select_related("decided_by").first(),
         transitions=list(
             Transition.objects.filter(site_migration__site=site)
@@ -160,18 +150,6 @@ def _ptx_loads(site: FallbackSite, state: SiteState | None, result: Result | Non
 def _proofs(site: FallbackSite, states: Sequence[SiteState]) -> list[Proof]:
     symbols = {site.symbol, *(state.symbol for state in states)}
     return proofs_of(repository=site.repository, symbols=symbols)
-
-
-def _choices(migration: SiteMigration | None, *, is_seen: bool) -> list[Choice]:
-    """The transitions a person can take with a reason in hand."""
-    if migration is None:
-        return []
-    situation = Situation(has_reason=True, is_seen_by_scanner=is_seen, has_fitting_verdict=False)
-    return [
-        Choice(edge.target.value, STATUS_LABELS[edge.target], Requirement.REASON in edge.requires)
-        for edge in targets(Status(migration.status), Cause.PERSON)
-        if not missing(edge, situation)
-    ]
 
 
 def _frames(result: Result) -> tuple[SourceFrame, list[Step]]:

@@ -1,4 +1,4 @@
-"""Saying something about a site."""
+"""Saying something about a site or a capability gap."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from audit.models import FallbackSite, ReferenceSource
+from audit.models import CapabilityGap, FallbackSite, ReferenceSource
 from audit.services.references import references_store
 from migrations_tracker.errors import PlanError
 from migrations_tracker.models import Comment
@@ -17,25 +17,28 @@ MAX_LENGTH = 20_000
 SAME_WORDS_WITHIN = timedelta(minutes=1)
 
 
-def comment_create(*, site: FallbackSite, author: User, text: str) -> Comment:
-    """Add a comment to a site; the same words again within a minute are the same comment."""
+def comment_create(*, subject: FallbackSite | CapabilityGap, author: User, text: str) -> Comment:
+    """Add a comment to a site or a gap; the same words again within a minute are the same comment."""
     text = text.replace("\0", "").strip()
     if not text:
         raise PlanError("Write something first.")
     if len(text) > MAX_LENGTH:
         raise PlanError(f"A comment has at most {MAX_LENGTH:,} characters; this one has {len(text):,}.")
+    site = subject if isinstance(subject, FallbackSite) else None
+    gap = subject if isinstance(subject, CapabilityGap) else None
     with transaction.atomic():
-        FallbackSite.objects.select_for_update().get(pk=site.pk)
+        type(subject)._default_manager.select_for_update().get(pk=subject.pk)
         # A button that is pressed twice sends the same words twice.
-        said = Comment.objects.filter(site=site, author=author).order_by("-id").first()
+        said = Comment.objects.filter(site=site, gap=gap, author=author).order_by("-id").first()
         if said is not None and said.text == text and timezone.now() - said.created_at < SAME_WORDS_WITHIN:
             return said
-        comment = Comment.objects.create(site=site, author=author, text=text)
-        references_store(
-            repository=site.repository,
-            text=text,
-            sites=[site.pk],
-            source=ReferenceSource.COMMENT,
-            source_path=f"{site.get_absolute_url()}#comment-{comment.pk}",
-        )
+        comment = Comment.objects.create(site=site, gap=gap, author=author, text=text)
+        if site is not None:
+            references_store(
+                repository=site.repository,
+                text=text,
+                sites=[site.pk],
+                source=ReferenceSource.COMMENT,
+                source_path=f"{site.get_absolute_url()}#comment-{comment.pk}",
+            )
         return comment

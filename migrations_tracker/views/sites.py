@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from django.contrib import messages
+from http import HTTPStatus
+
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -11,10 +12,8 @@ from django.views.decorators.vary import vary_on_headers
 
 from audit.models import FallbackSite
 from audit.selectors.rules import rule_list
-from migrations_tracker.errors import PlanError
-from migrations_tracker.forms import CommentForm, TransitionForm
+from migrations_tracker.forms import AssignForm, CommentForm, TransitionForm
 from migrations_tracker.http import SignedInRequest
-from migrations_tracker.lifecycle import Status, TransitionNotAllowedError
 from migrations_tracker.models.site_migration import STATUS_LABELS
 from migrations_tracker.selectors.branches import branch_choose
 from migrations_tracker.selectors.overview import LEVELS
@@ -27,12 +26,10 @@ from migrations_tracker.selectors.site_list import (
     filters_read,
     site_list,
 )
-from migrations_tracker.services.comments import comment_create
-from migrations_tracker.services.site_migrations import site_migration_transition
+from migrations_tracker.views import subject_changes
+from migrations_tracker.views.subject_changes import Forms
 
-UNPROCESSABLE = 422
 SEEN_LABELS = {Seen.OPEN: "Still there", Seen.ABSENT: "Gone", Seen.ANY: "Both"}
-CONFLICT = 409
 
 
 @login_required
@@ -62,50 +59,40 @@ def site_index(request: SignedInRequest) -> HttpResponse:
 @require_GET
 def site_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """Show a site."""
-    return _site_page(request, _site(pk), TransitionForm(), CommentForm())
+    return _site_page(request, _site(pk))
 
 
 @login_required
 @require_POST
 def site_transition(request: SignedInRequest, pk: int) -> HttpResponse:
     """Move a site's migration on."""
-    site = _site(pk)
-    form = TransitionForm(request.POST)
-    status = UNPROCESSABLE
-    if form.is_valid():
-        data = form.cleaned_data
-        try:
-            to = Status(data["to"])
-            site_migration_transition(
-                site=site, to=to, actor=request.user, reason=data["reason"], seen_version=data["version"]
-            )
-        except ValueError:
-            form.add_error("to", "Choose the next status.")
-        except TransitionNotAllowedError as error:
-            form.add_error(None, str(error))
-        except PlanError as error:
-            form.add_error(None, str(error))
-            status = CONFLICT
-        else:
-            messages.success(request, f"The site is {STATUS_LABELS[to].lower()} now.")
-            return redirect(site)
-    return _site_page(request, site, form, CommentForm(), status=status)
+    site, form = _site(pk), TransitionForm(request.POST)
+    status = subject_changes.transition(request, site, form)
+    if status is HTTPStatus.FOUND:
+        return redirect(site)
+    return _site_page(request, site, Forms(transition=form), status)
+
+
+@login_required
+@require_POST
+def site_assign(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Say who owns a site."""
+    site, form = _site(pk), AssignForm(request.POST)
+    status = subject_changes.assign(request, site, form)
+    if status is HTTPStatus.FOUND:
+        return redirect(site)
+    return _site_page(request, site, Forms(assign=form), status)
 
 
 @login_required
 @require_POST
 def site_comment(request: SignedInRequest, pk: int) -> HttpResponse:
     """Comment on a site."""
-    site = _site(pk)
-    form = CommentForm(request.POST)
-    if form.is_valid():
-        try:
-            comment = comment_create(site=site, author=request.user, text=form.cleaned_data["text"])
-        except PlanError as error:
-            form.add_error("text", str(error))
-        else:
-            return redirect(f"{site.get_absolute_url()}#comment-{comment.pk}")
-    return _site_page(request, site, TransitionForm(), form, status=UNPROCESSABLE)
+    site, form = _site(pk), CommentForm(request.POST)
+    address = subject_changes.comment(request, site, form)
+    if address:
+        return redirect(address)
+    return _site_page(request, site, Forms(comment=form), HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
 def _site(pk: int) -> FallbackSite:
@@ -115,13 +102,8 @@ def _site(pk: int) -> FallbackSite:
 def _site_page(
     request: SignedInRequest,
     site: FallbackSite,
-    transition_form: TransitionForm,
-    comment_form: CommentForm,
-    status: int = 200,
+    forms: Forms | None = None,
+    status: HTTPStatus = HTTPStatus.OK,
 ) -> HttpResponse:
-    context = {
-        "data": site_page(site=site),
-        "transition_form": transition_form,
-        "comment_form": comment_form,
-    }
+    context = {"data": site_page(site=site), "site": site, "forms": forms or Forms()}
     return render(request, "site_detail.html", context, status=status)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Annotated, Literal
 
 from ninja import Query, Router, Schema
+from ninja import Status as Answer
 
 from audit.parity.capability import State
 from audit.parity.families import Family
@@ -12,10 +14,20 @@ from migrations_tracker.api.v1.choosing import gap_numbered, repository_named
 from migrations_tracker.api.v1.paging import Cursor, Page
 from migrations_tracker.api.v1.parameters import Key, Word
 from migrations_tracker.api.v1.security import ProgramRequest
-from migrations_tracker.api.v1.shapes import GapOut, MigrationOut
-from migrations_tracker.api.v1.sites import TransitionIn
+from migrations_tracker.api.v1.shapes import (
+    ChoiceOut,
+    CommentOut,
+    GapChangeOut,
+    GapDetail,
+    GapOut,
+    MigrationOut,
+    TransitionOut,
+)
+from migrations_tracker.api.v1.sites import AssigneeIn, CommentIn, TransitionIn, assigned, in_force
 from migrations_tracker.lifecycle import Status
+from migrations_tracker.selectors.gap_detail import GapPage, gap_page
 from migrations_tracker.selectors.gap_list import GapFilters, gap_list
+from migrations_tracker.services.comments import comment_create
 from migrations_tracker.services.site_migrations import gap_migration_transition
 
 router = Router(tags=["capability gaps"])
@@ -55,10 +67,10 @@ def gap_index(request: ProgramRequest, slug: str, query: Annotated[GapQuery, Que
     )
 
 
-@router.get("/gaps/{pk}", response=GapOut)
-def gap_get(request: ProgramRequest, pk: Key) -> GapOut:
-    """Show a gap."""
-    return GapOut.of(gap_numbered(pk))
+@router.get("/gaps/{pk}", response=GapDetail)
+def gap_get(request: ProgramRequest, pk: Key) -> GapDetail:
+    """Show a gap with its proof, its rationale and its history."""
+    return _detail(gap_page(gap=gap_numbered(pk)))
 
 
 @router.post("/gaps/{pk}/transitions", response=MigrationOut)
@@ -72,3 +84,29 @@ def gap_transition(request: ProgramRequest, pk: Key, body: TransitionIn) -> Migr
         seen_version=body.version,
     )
     return MigrationOut.of(moved)
+
+
+@router.put("/gaps/{pk}/assignee", response=MigrationOut)
+def gap_assign(request: ProgramRequest, pk: Key, body: AssigneeIn) -> MigrationOut | None:
+    """Make somebody the owner of a gap's migration, or nobody."""
+    return assigned(getattr(gap_numbered(pk), "migration", None), body, request.user)
+
+
+@router.post("/gaps/{pk}/comments", response={HTTPStatus.CREATED: CommentOut})
+def gap_comment(request: ProgramRequest, pk: Key, body: CommentIn) -> Answer[CommentOut]:
+    """Comment on a gap."""
+    comment = comment_create(subject=gap_numbered(pk), author=request.user, text=body.text)
+    return Answer(HTTPStatus.CREATED, CommentOut.of(comment))
+
+
+def _detail(data: GapPage) -> GapDetail:
+    return GapDetail(
+        **GapOut.of(data.gap).dict(),
+        proof=list(data.cell.implementations) if data.cell else [],
+        rationale=data.rationale.text,
+        suppression=in_force(data.suppression),
+        choices=[ChoiceOut(to=choice.value, needs_reason=choice.needs_reason) for choice in data.choices],
+        changes=[GapChangeOut.of(row) for row in data.changes],
+        transitions=[TransitionOut.of(row) for row in data.transitions],
+        comments=[CommentOut.of(row) for row in data.comments],
+    )

@@ -8,7 +8,15 @@ from typing import Any
 from django.urls import reverse
 from ninja import Schema
 
-from audit.models import CapabilityGap, Repository, RowState, ScanRequest, ScanRun, SiteState
+from audit.models import (
+    CapabilityGap,
+    CapabilityGapChange,
+    Repository,
+    RowState,
+    ScanRequest,
+    ScanRun,
+    SiteState,
+)
 from migrations_tracker.models import Comment, MigrationReport, SiteMigration, Transition, WorkUnit
 from migrations_tracker.report_formats import FORMATS
 
@@ -240,6 +248,41 @@ class GapOut(Schema):
             migration=MigrationOut.of(getattr(row, "migration", None)),
             url=row.get_absolute_url(),
         )
+
+
+class GapChangeOut(Schema):
+    """What the scan of a commit changed about a gap."""
+
+    kind: str
+    from_state: str
+    to_state: str
+    outcome: str
+    commit: str
+    at: datetime
+
+    @classmethod
+    def of(cls, row: CapabilityGapChange) -> GapChangeOut:
+        """Tell a change that was read with its scan's commit."""
+        return cls(
+            kind=row.kind,
+            from_state=row.from_state,
+            to_state=row.to_state,
+            outcome=row.outcome,
+            commit=row.scan_run.commit.object_id,
+            at=row.created_at,
+        )
+
+
+class GapDetail(GapOut):
+    """A gap with the code that proves it, its rationale and its history."""
+
+    proof: list[dict[str, Any]]
+    rationale: str
+    suppression: str | None
+    choices: list[ChoiceOut]
+    changes: list[GapChangeOut]
+    transitions: list[TransitionOut]
+    comments: list[CommentOut]
 
 
 class HoursOut(Schema):

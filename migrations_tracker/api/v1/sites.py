@@ -24,6 +24,7 @@ from migrations_tracker.api.v1.shapes import (
     TransitionOut,
 )
 from migrations_tracker.lifecycle import Status
+from migrations_tracker.models import SiteMigration, Suppression
 from migrations_tracker.selectors.site_detail import SitePageData, site_page
 from migrations_tracker.selectors.site_list import SiteFilters, cursor_decode, site_list
 from migrations_tracker.services.comments import comment_create
@@ -113,24 +114,33 @@ def site_transition(request: ProgramRequest, pk: Key, body: TransitionIn) -> Mig
 @router.put("/sites/{pk}/assignee", response=MigrationOut)
 def site_assign(request: ProgramRequest, pk: Key, body: AssigneeIn) -> MigrationOut | None:
     """Make somebody the owner of a site's migration, or nobody."""
-    migration = getattr(site_numbered(pk), "migration", None)
-    if migration is None:
-        raise RefusedError("No scan of the default branch has found this site.", HTTPStatus.CONFLICT)
-    return MigrationOut.of(
-        site_migration_assign(
-            migration=migration,
-            assignee=person_named(body.assignee),
-            actor=request.user,
-            seen_version=body.version,
-        )
-    )
+    return assigned(getattr(site_numbered(pk), "migration", None), body, request.user)
 
 
 @router.post("/sites/{pk}/comments", response={HTTPStatus.CREATED: CommentOut})
 def site_comment(request: ProgramRequest, pk: Key, body: CommentIn) -> Answer[CommentOut]:
     """Comment on a site."""
-    comment = comment_create(site=site_numbered(pk), author=request.user, text=body.text)
+    comment = comment_create(subject=site_numbered(pk), author=request.user, text=body.text)
     return Answer(HTTPStatus.CREATED, CommentOut.of(comment))
+
+
+def assigned(migration: SiteMigration | None, body: AssigneeIn, actor: User) -> MigrationOut | None:
+    """Make somebody the owner of the migration of a site or a gap."""
+    if migration is None:
+        raise RefusedError("No scan of the default branch has found it.", HTTPStatus.CONFLICT)
+    return MigrationOut.of(
+        site_migration_assign(
+            migration=migration,
+            assignee=person_named(body.assignee),
+            actor=actor,
+            seen_version=body.version,
+        )
+    )
+
+
+def in_force(suppression: Suppression | None) -> str | None:
+    """Return the justification of a suppression that has not ended."""
+    return suppression.justification if suppression and suppression.ended_at is None else None
 
 
 def person_named(name: str | None) -> User | None:
@@ -155,9 +165,7 @@ def _detail(data: SitePageData) -> SiteDetail:
         evidence=list(data.result.evidence) if data.result else [],
         snippet=data.result.snippet if data.result else "",
         rationale=[rationale.text for _, rationale in data.rationales],
-        suppression=(
-            data.suppression.justification if data.suppression and data.suppression.ended_at is None else None
-        ),
+        suppression=in_force(data.suppression),
         choices=[ChoiceOut(to=choice.value, needs_reason=choice.needs_reason) for choice in data.choices],
         transitions=[TransitionOut.of(row) for row in data.transitions],
         comments=[CommentOut.of(row) for row in data.comments],

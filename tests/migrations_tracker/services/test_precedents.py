@@ -157,7 +157,7 @@ def test_what_a_comment_and_a_reason_name_leads_both_ways(
     sites: list[FallbackSite], ada: User, client: Client
 ) -> None:
     site = of(sites, "relu")
-    comment_create(site=site, author=ada, text="Fixed by PR #7.")
+    comment_create(subject=site, author=ada, text="Fixed by PR #7.")
     suppress(site, ada)
     assert {(r.kind, r.target) for r in TextReference.objects.all()} == {("pull", "7"), ("issue", "12")}
     client.force_login(ada)

@@ -138,9 +138,9 @@ def test_the_database_knows_the_statuses(site: FallbackSite) -> None:
 
 def test_an_empty_comment_is_refused(site: FallbackSite, ada: User) -> None:
     with pytest.raises(PlanError, match="Write something"):
-        comment_create(site=site, author=ada, text=" \n")
+        comment_create(subject=site, author=ada, text=" \n")
 
 
 def test_an_endless_comment_is_refused(site: FallbackSite, ada: User) -> None:
     with pytest.raises(PlanError, match="20,000"):
-        comment_create(site=site, author=ada, text="x" * (MAX_LENGTH + 1))
+        comment_create(subject=site, author=ada, text="x" * (MAX_LENGTH + 1))

@@ -44,6 +44,8 @@ POST_ONLY = {
     "repository-scan",
     "gap-transition",
     "gap-assign",
+    "gap-comment",
+    "site-assign",
     "report-ask",
     "repository-follow",
     "repository-pushes",
@@ -246,7 +248,7 @@ def busy_repository(repository: Repository) -> Repository:
         site_migration_transition(site=site, to=Status.ACCEPTED, actor=ada)
         site.migration.__class__.objects.filter(site=site).update(assignee=ada)
         for number in range(4):
-            comment_create(site=site, author=ada, text=f"remark {number}")
+            comment_create(subject=site, author=ada, text=f"remark {number}")
     make_scan_run(repository, state=RowState.PENDING)
     return repository
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
 from django.test import Client
 from django.utils import timezone
 
@@ -14,7 +15,7 @@ from audit.models import Capability, CapabilityGap, FallbackSite
 from audit.parity.capability import Cell, State
 from audit.parity.counterparts import Support, SupportState
 from migrations_tracker.lifecycle import Status
-from migrations_tracker.models import Suppression
+from migrations_tracker.models import Comment, Suppression
 from migrations_tracker.services.site_migrations import gap_migration_transition
 from tests.factories import ingest, make_capability, make_report, make_user, store_capabilities
 from tests.workers.machines import make_job
@@ -145,6 +146,28 @@ def test_a_person_moves_a_gap_and_owns_it(ada_client: Client, ada: User, gaps: l
     before: Any = events.filter(pgh_obj_id=gap.migration.pk).latest("pgh_id")
     assert (before.assignee, before.pgh_context.metadata["user"]) == (None, ada.pk)
     assert "Owned by ada." in ada_client.get(address).content.decode()
+
+
+def test_people_talk_about_a_gap_and_what_they_say_is_text(
+    ada_client: Client, gaps: list[CapabilityGap]
+) -> None:
+    address = gaps[0].get_absolute_url()
+    done = ada_client.post(f"{address}comment/", {"text": "see <b>this</b>"})
+    comment = Comment.objects.get()
+    assert (comment.gap, comment.site) == (gaps[0], None)
+    assert done["Location"] == f"{address}#comment-{comment.pk}"
+    assert "see &lt;b&gt;this&lt;/b&gt;" in ada_client.get(address).content.decode()
+    assert "see &lt;b&gt;" not in ada_client.get(gaps[1].get_absolute_url()).content.decode()
+    empty = ada_client.post(f"{address}comment/", {"text": " "})
+    assert (empty.status_code, b"Write something first." in empty.content) == (422, True)
+
+
+def test_a_comment_is_on_a_site_or_on_a_gap_and_never_on_both(
+    ada: User, gaps: list[CapabilityGap], site: FallbackSite
+) -> None:
+    for subjects in ({}, {"site": site, "gap": gaps[0]}):
+        with pytest.raises(IntegrityError, match="comment_on_a_site_or_a_gap"), transaction.atomic():
+            Comment.objects.create(author=ada, text="on what?", **subjects)
 
 
 def test_two_people_at_once_notice_each_other(ada_client: Client, gaps: list[CapabilityGap]) -> None:

@@ -137,3 +137,16 @@ def test_a_button_pressed_twice_is_one_comment(ada_client: Client, site: Fallbac
     places = [ada_client.post(address, {"text": text})["Location"] for text in ("yes", "yes", "no", "yes")]
     assert places[0] == places[1]
     assert len(set(places)) == Comment.objects.count() == 3
+
+
+def test_a_person_takes_a_site_and_gives_it_back(ada_client: Client, ada: User, site: FallbackSite) -> None:
+    address = reverse("site-assign", args=[site.pk])
+    assert ada_client.post(address, {"assignee": "ada", "version": 1})["Location"] == site.get_absolute_url()
+    site.migration.refresh_from_db()
+    assert (site.migration.assignee, site.migration.version) == (ada, 2)
+    assert ada_client.post(address, {"assignee": "", "version": 1}).status_code == 409
+    refused = ada_client.post(address, {"assignee": "eve", "version": 2})
+    assert (refused.status_code, b"Nobody has this name." in refused.content) == (422, True)
+    assert ada_client.post(address, {"assignee": "", "version": 2}).status_code == 302
+    site.migration.refresh_from_db()
+    assert site.migration.assignee is None

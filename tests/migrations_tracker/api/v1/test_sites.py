@@ -121,6 +121,14 @@ def test_a_gap_is_listed_and_moved_on(repository: Repository, ada: User, ask: As
     moved = ask("POST", f"gaps/{gap.pk}/transitions", {"to": "accepted", "version": 1})
     assert moved.json()["status"] == "accepted"
     assert ask("GET", f"gaps/{gap.pk}").json()["migration"]["status"] == "accepted"
+    owned = ask("PUT", f"gaps/{gap.pk}/assignee", {"assignee": "ada", "version": 2})
+    assert owned.json()["assignee"] == "ada"
+    assert ask("POST", f"gaps/{gap.pk}/comments", {"text": "Mine."}).status_code == 201
+    detail = ask("GET", f"gaps/{gap.pk}").json()
+    assert [comment["text"] for comment in detail["comments"]] == ["Mine."]
+    assert [change["kind"] for change in detail["changes"]] == ["opened"]
+    assert [step["to_status"] for step in detail["transitions"]] == ["accepted", "open"]
+    assert "So the answer is" in detail["rationale"]
 
 
 def test_every_rule_and_its_clauses_are_there(repository: Repository, ask: Ask) -> None:

@@ -1,0 +1,30 @@
+"""The steps that a person may take now with the migration of a site or a gap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from migrations_tracker.lifecycle import Cause, Requirement, Situation, Status, missing, targets
+from migrations_tracker.models import SiteMigration
+from migrations_tracker.models.site_migration import STATUS_LABELS
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A transition a person may take now."""
+
+    value: str
+    label: str
+    needs_reason: bool
+
+
+def choices_of(migration: SiteMigration | None, *, is_seen: bool) -> list[Choice]:
+    """List the transitions a person can take with a reason in hand; `is_seen` is the scanner's word."""
+    if migration is None:
+        return []
+    situation = Situation(has_reason=True, is_seen_by_scanner=is_seen, has_fitting_verdict=False)
+    return [
+        Choice(edge.target.value, STATUS_LABELS[edge.target], Requirement.REASON in edge.requires)
+        for edge in targets(Status(migration.status), Cause.PERSON)
+        if not missing(edge, situation)
+    ]
