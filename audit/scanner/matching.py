@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ _SAME, _ALMOST = 1.0, 0.999
 _SIMILAR = 0.6
 _SAME_CODE = 0.75
 _TELLING_TOKENS = 20
+_COMMENT_WORD = re.compile(r"\w+")
 _FAMILY_OF = {rule_id: number for number, family in enumerate(FAMILIES) for rule_id in family}
 
 
@@ -299,4 +301,5 @@ def _similarity(ours: tuple[str, ...], theirs: tuple[str, ...]) -> float:
 
 @lru_cache(maxsize=4096)
 def _words(code: str) -> tuple[str, ...]:
-    return tuple(tokens(code).split())
+    """Return what code is compared by: its tokens; of a result that is a comment, the comment's words."""
+    return tuple(tokens(code).split()) or tuple(_COMMENT_WORD.findall(code))

@@ -108,6 +108,23 @@ def test_the_head_of_a_function_says_nothing_of_its_body() -> None:
     assert match.site_id is None
 
 
+@given(st.sampled_from(["//", "///", "//!", "/*"]), st.lists(st.sampled_from("abcd"), min_size=1, max_size=9))
+def test_a_comment_is_known_again_in_a_module_of_another_name(mark: str, words: list[str]) -> None:
+    comment = f"{mark} {' '.join(words)}{' */' if mark == '/*' else ''}"
+    then, now = place("FT014", "codegen::Backend", 3, comment), place("FT014", "moved::Backend", 3, comment)
+    [match] = match_results([known_as(1, then)], [now], lambda wanted: {1: comment})
+    assert (match.site_id, match.match_pass) == (1, MatchPass.MOVED)
+
+
+def test_another_comment_in_a_module_of_another_name_is_another_site() -> None:
+    then, now = (
+        place("FT014", "codegen::Backend", 3, "// runs on the interpreter"),
+        place("FT014", "moved::Backend", 3, "// no kernel for strided inputs yet"),
+    )
+    [match] = match_results([known_as(1, then)], [now], lambda wanted: {1: then.snippet})
+    assert match.site_id is None
+
+
 def place(rule_id: str, symbol: str, line: int, anchor: str = "anchor", order: int = 0) -> Result:
     """Return a result whose fingerprints are made of rule, symbol, anchor and order."""
     keys = {"site/v1": f"{rule_id} {symbol} {anchor} {order}", "anchor/v1": f"{rule_id} {symbol} {anchor}"}
