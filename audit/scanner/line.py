@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +15,9 @@ from audit.scanner.profile_choice import profile_for
 from audit.scanner.ptx.assembler import Assembler, find_assembler
 from audit.scanner.report import EarlierResult, Result, ScanReport
 from audit.scanner.source.opening import open_source
+
+_KEPT_REPORTS = 24
+"""A line is long and a report is large; a parent whose report is gone is scanned again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +51,18 @@ class ScannedCommit:
     failure_reason: str = ""
 
 
-def line_scan(job: LineJob) -> Iterator[ScannedCommit]:
-    """Scan the commits of a job; a parent outside it is scanned for its results alone."""
-    scanner = _LineScanner(job)
-    return (scanner.scan(commit) for commit in job.commits)
+def line_scan(jobs: Iterable[LineJob]) -> Iterator[ScannedCommit]:
+    """Scan the commits of jobs in turn; a parent outside them is scanned for its results alone."""
+    scanner: _LineScanner | None = None
+    for job in jobs:
+        if scanner is None or not scanner.suits(job):
+            scanner = _LineScanner(job)
+        for commit in job.commits:
+            yield scanner.scan(commit)
 
 
 class _LineScanner:
-    """Keeps the reports of the commits it has seen: their children ask for them."""
+    """Keeps the reports of the last commits it has seen: their children ask for them."""
 
     def __init__(self, job: LineJob) -> None:
         self._job = job
@@ -64,8 +71,14 @@ class _LineScanner:
         self._reports: dict[str, ScanReport | None] = {}
         self._carried = Carried()
 
+    def suits(self, job: LineJob) -> bool:
+        """Say whether another job asks for commits of the same repository in the same way."""
+        return replace(job, commits=()) == replace(self._job, commits=())
+
     def scan(self, commit: CommitJob) -> ScannedCommit:
         """Scan a commit and say what became of its first parent's results."""
+        for oldest in list(self._reports)[:-_KEPT_REPORTS]:
+            del self._reports[oldest]
         try:
             parent = self._report_of(commit.parent_id) if commit.parent_id else None
             if commit.is_same_tree and parent is not None:

@@ -26,8 +26,7 @@ def lines_scan(jobs: Sequence[LineJob], processes: int) -> Iterator[ScannedCommi
     Later jobs are scanned while earlier ones are still read: the jobs go round the processes.
     """
     if processes < 2 or len(jobs) < 2:
-        for job in jobs:
-            yield from line_scan(job)
+        yield from line_scan(jobs)
         return
     with ExitStack() as stack:
         workers = [
@@ -87,11 +86,11 @@ class _LineProcess:
 
 
 def _work(given: IO[bytes], answers: IO[bytes]) -> None:
-    for job in pickle.load(given):  # noqa: S301 -- written by our own parent
-        for scanned in line_scan(job):
-            pickle.dump(scanned, answers, protocol=pickle.HIGHEST_PROTOCOL)
-            # A parent that is gone is noticed here, and ends this process.
-            answers.flush()
+    jobs = pickle.load(given)  # noqa: S301 -- written by our own parent
+    for scanned in line_scan(jobs):
+        pickle.dump(scanned, answers, protocol=pickle.HIGHEST_PROTOCOL)
+        # A parent that is gone is noticed here, and ends this process.
+        answers.flush()
 
 
 if __name__ == "__main__":

@@ -24,7 +24,9 @@ from audit.services.commit_line import PlannedCommit, commits_note, commits_plan
 from audit.services.line_storing import LineWriter
 from audit.services.repositories import branch_note
 
-_CHUNK = 20
+_CHUNK = 32
+"""Of each so many commits that follow each other the first one has no scan of its parent to go on from."""
+
 _LOCK_CLASS = 7203
 _MOVED = 1_000_000
 

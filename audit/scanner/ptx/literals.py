@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 from audit.scanner.extract.items import split_list
 
@@ -81,6 +82,7 @@ class Evaluator:
         return base.replace(old, new) if old and new is not None else None
 
 
+@lru_cache(maxsize=8192)
 def split_last_method(text: str) -> tuple[str, str]:
     """Split `a.b().c(d)` into `a.b()` and `c(d)`; without a method the last part is empty."""
     depth = 0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from posixpath import dirname, join, normpath
 
 from audit.scanner.extract.facts import Call, CallKind
@@ -39,6 +39,16 @@ class PtxText:
     form: str
 
 
+@dataclass(frozen=True, slots=True)
+class _StringConstant:
+    """A constant of a file: the index of its item, its value, and the file that it includes, if it does."""
+
+    item: int
+    value: str | None
+    included: str
+
+
+@lru_cache(maxsize=4096)
 def is_ptx(text: str) -> bool:
     """Say whether a text is a whole PTX module: version, target and a body."""
     return bool(_PTX.match(text) and _TARGET.search(text) and _BODY.search(text))
@@ -65,26 +75,12 @@ class PtxTexts:
     def _values(self) -> dict[str, list[tuple[Unit, int, str]]]:
         """String constants by name: unit, index of the item, value."""
         found: dict[str, list[tuple[Unit, int, str]]] = {}
-        evaluator = Evaluator(lambda name: None, lambda name, values: None)
         for unit in self._workspace.units.values():
-            for index, item in enumerate(unit.facts.items):
-                if item.kind not in ("const", "static") or not item.value_start:
-                    continue
-                expression = unit.text(item.value_start, item.end).rstrip("; \n")
-                if '"' not in expression:
-                    continue
-                value = self._include(unit, expression)
-                if value is None:
-                    value = evaluator.value(expression, {})
+            for one in _strings_of(unit):
+                value = self._included.get(one.included, one.value) if one.included else one.value
                 if value is not None:
-                    found.setdefault(item.name, []).append((unit, index, value))
+                    found.setdefault(unit.facts.items[one.item].name, []).append((unit, one.item, value))
         return found
-
-    def _include(self, unit: Unit, expression: str) -> str | None:
-        named = _INCLUDE.match(expression.strip())
-        if named is None:
-            return None
-        return self._included.get(normpath(join(dirname(unit.path), named[1])))
 
     def constant(self, unit: Unit, name: str) -> str | None:
         """Return the value of a constant as a file sees it: its own, or the only one of that name."""
@@ -112,17 +108,7 @@ class PtxTexts:
 
     def _literals(self) -> Iterator[PtxText]:
         for unit in self._workspace.units.values():
-            if not _is_product(unit):
-                continue
-            held = [
-                (item.value_start, item.end) for item in unit.facts.items if item.kind in ("const", "static")
-            ]
-            for start, end in unit.facts.strings:
-                if end - start < 40 or any(first <= start < last for first, last in held):
-                    continue
-                value = literal(unit.text(start, end))
-                if value is None or not is_ptx(value) or _is_template(unit, start):
-                    continue
+            for start, end, value in _literals_of(unit) if _is_product(unit) else ():
                 if not self._is_in_test(unit, start):
                     first_line = unit.data.find(b"\n", start, end)
                     stop = first_line if first_line > 0 else end
@@ -131,19 +117,22 @@ class PtxTexts:
     def _derived(self) -> Iterator[PtxText]:
         """Yield texts that a function of the workspace makes from a constant by replacing parts of it."""
         names = frozenset(
-            name for name, known in self._values.items() if any(is_ptx(value) for _, _, value in known)
+            name.encode() for name, known in self._values.items() if any(is_ptx(value) for *_, value in known)
         )
         for function in self._workspace.functions:
             if not function.has_body or not function.is_product_code:
                 continue
-            places = _places(function, names)
-            for call in function.facts.calls if places else ():
+            places = _places(function.unit, names)
+            first = bisect_left(places, function.facts.body_start)
+            if first == len(places) or places[first] >= function.facts.body_end:
+                continue
+            for call in function.facts.calls:
                 if call.kind in (CallKind.PLAIN, CallKind.PATH) and self._may_derive(function, call, places):
                     value = self._evaluate(function, function.text(call.start, call.end), {}, 6)
                     if value is not None and is_ptx(value):
                         yield PtxText(function.unit, call.start, call.end, function, "", value, "derived")
 
-    def _may_derive(self, function: Fn, call: Call, places: list[int]) -> bool:
+    def _may_derive(self, function: Fn, call: Call, places: Sequence[int]) -> bool:
         first = bisect_left(places, call.arguments_start)
         if first == len(places) or places[first] >= call.end:
             return False
@@ -211,12 +200,52 @@ def _is_product(unit: Unit) -> bool:
     return unit.target_kind in ("lib", "bin") and not any(cfg.requires("test") for cfg in unit.cfgs)
 
 
-def _places(function: Fn, names: frozenset[str]) -> list[int]:
-    """Return where a function's body holds one of the names as a word: asked for once, however calls nest."""
-    words = {name.encode() for name in names}
-    facts = function.facts
-    found = _WORD.finditer(function.unit.data, facts.body_start, facts.body_end)
-    return [match.start() for match in found if match[0] in words] if words else []
+def _strings_of(unit: Unit) -> Sequence[_StringConstant]:
+    """Return the string constants of a file, worked out once."""
+    found: Sequence[_StringConstant] | None = unit.told.get(_strings_of)
+    if found is None:
+        found = unit.told[_strings_of] = list(_string_constants(unit))
+    return found
+
+
+def _string_constants(unit: Unit) -> Iterator[_StringConstant]:
+    evaluator = Evaluator(lambda name: None, lambda name, values: None)
+    for index, item in enumerate(unit.facts.items):
+        if item.kind not in ("const", "static") or not item.value_start:
+            continue
+        expression = unit.text(item.value_start, item.end).rstrip("; \n")
+        if '"' in expression:
+            named = _INCLUDE.match(expression.strip())
+            included = normpath(join(dirname(unit.path), named[1])) if named is not None else ""
+            yield _StringConstant(index, evaluator.value(expression, {}), included)
+
+
+def _literals_of(unit: Unit) -> Sequence[tuple[int, int, str]]:
+    """Return the literals of a file that are PTX, each with its span, worked out once."""
+    found: Sequence[tuple[int, int, str]] | None = unit.told.get(_literals_of)
+    if found is None:
+        found = unit.told[_literals_of] = list(_ptx_literals(unit))
+    return found
+
+
+def _ptx_literals(unit: Unit) -> Iterator[tuple[int, int, str]]:
+    held = [(item.value_start, item.end) for item in unit.facts.items if item.kind in ("const", "static")]
+    for start, end in unit.facts.strings:
+        if end - start < 40 or any(first <= start < last for first, last in held):
+            continue
+        value = literal(unit.text(start, end))
+        if value is not None and is_ptx(value) and not _is_template(unit, start):
+            yield start, end, value
+
+
+def _places(unit: Unit, names: frozenset[bytes]) -> Sequence[int]:
+    """Return where a file holds one of the names as a word, worked out once for the same names."""
+    known, places = unit.told.get(_places, (None, ()))
+    if known != names:
+        found = _WORD.finditer(unit.data) if names else ()
+        places = [match.start() for match in found if match[0] in names]
+        unit.told[_places] = names, places
+    return places
 
 
 def _is_string(type_: str) -> bool:

@@ -7,6 +7,7 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from audit.scanner.errors import ScanError
@@ -62,6 +63,11 @@ class GitSource:
 
     def entries(self) -> tuple[SourceFile, ...]:
         """List the files of the tree, sorted by path."""
+        return self._entries
+
+    @cached_property
+    def _entries(self) -> tuple[SourceFile, ...]:
+        # Whoever chooses the profile asks, and the scan asks again: a commit's tree stays as it is.
         tree = list(self._tree())
         folders = _folders(tree)
         blobs = [entry for entry in tree if entry.mode not in (_SYMLINK_MODE, _SUBMODULE_MODE)]
