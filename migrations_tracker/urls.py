@@ -29,6 +29,7 @@ from migrations_tracker.views import (
     scans,
     schedules,
     search,
+    site_identity,
     sites,
     units,
 )
@@ -76,6 +77,8 @@ urlpatterns = [
     path("bulk-changes/<int:pk>/", bulk_changes.bulk_change_detail, name="bulk-change-detail"),
     path("bulk-changes/<int:pk>/undo/", bulk_changes.bulk_change_take_back, name="bulk-change-undo"),
     path("sites/<int:pk>/", sites.site_detail, name="site-detail"),
+    path("sites/<int:pk>/identity/", site_identity.site_identity_page, name="site-identity"),
+    path("sites/<int:pk>/merge/", site_identity.site_merge, name="site-merge"),
     path("sites/<int:pk>/timeline/", history.site_versions, name="site-timeline"),
     path("sites/<int:pk>/transition/", sites.site_transition, name="site-transition"),
     path("sites/<int:pk>/assign/", sites.site_assign, name="site-assign"),

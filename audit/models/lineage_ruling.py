@@ -14,12 +14,15 @@ class LineageDecision(models.TextChoices):
 
     SAME = "same", "It is the same site"
     NEW = "new", "It is another site"
+    MERGE = "merge", "It is a site that was known before"
 
 
 class LineageRuling(models.Model):
     """A person's ruling about a link between a result and a site.
 
-    Ruled `new`, what the link brought to `site` since is `split_site`'s. A ruling that was undone stays.
+    Ruled `new`, what the link brought to `site` since is `split_site`'s. Ruled `merge`, what began as
+    `merged_site` with the link is `site`; `was` holds what an undo brings back. A ruling that was undone
+    stays.
     """
 
     lineage = models.ForeignKey(Lineage, on_delete=models.CASCADE, related_name="rulings")
@@ -28,6 +31,10 @@ class LineageRuling(models.Model):
     split_site = models.ForeignKey(
         FallbackSite, null=True, blank=True, on_delete=models.CASCADE, related_name="split_by"
     )
+    merged_site = models.ForeignKey(
+        FallbackSite, null=True, blank=True, on_delete=models.CASCADE, related_name="merged_by"
+    )
+    was = models.JSONField(default=dict, blank=True)
     reason = models.TextField(blank=True)
     actor = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -43,8 +50,10 @@ class LineageRuling(models.Model):
                 name="lineage_ruling_one_in_force", fields=["lineage"], condition=Q(undone_at=None)
             ),
             models.CheckConstraint(
-                name="lineage_ruling_new_has_site",
-                condition=Q(decision="same", split_site=None) | Q(decision="new", split_site__isnull=False),
+                name="lineage_ruling_has_its_site",
+                condition=Q(decision="same", split_site=None, merged_site=None)
+                | Q(decision="new", split_site__isnull=False, merged_site=None)
+                | Q(decision="merge", split_site=None, merged_site__isnull=False),
             ),
             models.CheckConstraint(
                 name="lineage_ruling_undone_by_somebody",

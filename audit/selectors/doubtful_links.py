@@ -34,13 +34,13 @@ class DoubtfulPage:
 def doubtful_links(
     *, repository: Repository, is_ruled: bool = False, before: int = 0, size: int = PAGE_SIZE
 ) -> DoubtfulPage:
-    """List the guesses that nobody has ruled about, or those that somebody has."""
+    """List the guesses that nobody has ruled about, or all links that somebody has."""
     in_force = LineageRuling.objects.filter(lineage=OuterRef("pk"), undone_at=None)
-    links: QuerySet[Lineage] = Lineage.objects.filter(
-        Exists(in_force) if is_ruled else ~Exists(in_force),
-        confidence__lt=DOUBTFUL_BELOW,
-        site__repository=repository,
-    )
+    links: QuerySet[Lineage] = Lineage.objects.filter(site__repository=repository)
+    if is_ruled:
+        links = links.filter(Exists(in_force))
+    else:
+        links = links.filter(~Exists(in_force), confidence__lt=DOUBTFUL_BELOW)
     total = links.count()
     if before:
         links = links.filter(pk__lt=before)
@@ -53,7 +53,7 @@ def doubtful_links(
     rulings = {
         ruling.lineage_id: ruling
         for ruling in LineageRuling.objects.filter(lineage__in=shown, undone_at=None).select_related(
-            "actor", "split_site"
+            "actor", "split_site", "merged_site"
         )
     }
     rows = [DoubtfulLink(link, _before(link, rulings.get(link.pk)), rulings.get(link.pk)) for link in shown]

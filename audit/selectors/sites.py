@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef, QuerySet
 
-from audit.models import FallbackSite, SiteState
+from audit.models import FallbackSite, LineageRuling, SiteState
 
 
 def site_is_open(*, site: FallbackSite) -> bool:
@@ -12,3 +12,11 @@ def site_is_open(*, site: FallbackSite) -> bool:
     return SiteState.objects.filter(
         site=site, is_open=True, branch__name=F("branch__repository__default_branch")
     ).exists()
+
+
+def sites_of_their_own(*, repository_id: int) -> QuerySet[FallbackSite]:
+    """List a repository's sites without those that people made a part of another one: no result is theirs."""
+    rulings = LineageRuling.objects.filter(site__repository_id=repository_id)
+    merged = rulings.filter(merged_site=OuterRef("pk"), undone_at=None)
+    taken_back = rulings.filter(split_site=OuterRef("pk"), undone_at__isnull=False)
+    return FallbackSite.objects.filter(~Exists(merged), ~Exists(taken_back), repository_id=repository_id)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F, QuerySet
@@ -25,19 +28,19 @@ from audit.scanner.report import BaselineState
 from audit.services.repository_lock import repository_lock
 
 _FORM = ("rule_id", "symbol", "path", "partial_fingerprints")
-_STATE = ("rule_id", "level", "crate", "path", "start_line", "end_line", "symbol", "form", "message")
+STATE = ("rule_id", "level", "crate", "path", "start_line", "end_line", "symbol", "form", "message")
 
 
 def lineage_confirm(*, lineage: Lineage, actor: User, reason: str = "") -> LineageRuling:
     """Rule that a result is the site it was taken for."""
     with transaction.atomic():
         repository_lock(repository_id=lineage.site.repository_id)
-        _check_open(lineage)
+        check_open(lineage)
         return LineageRuling.objects.create(
             lineage=lineage,
             decision=LineageDecision.SAME,
             site_id=lineage.site_id,
-            reason=_clean(reason),
+            reason=clean(reason),
             actor=actor,
         )
 
@@ -47,11 +50,11 @@ def lineage_split(*, lineage: Lineage, actor: User, reason: str) -> LineageRulin
 
     The old site ends where the new one begins, without an outcome: what became of it is not known.
     """
-    if not _clean(reason):
+    if not clean(reason):
         raise AuditError("Say why it is another site: the next person to look at it will ask.")
     with transaction.atomic():
         repository_lock(repository_id=lineage.site.repository_id)
-        _check_open(lineage)
+        check_open(lineage)
         site = lineage.site
         before = Result.objects.filter(site=site, pk__lt=lineage.result_id).order_by("-pk").first()
         if before is None or lineage.match_pass == MatchPass.NEW.value:
@@ -62,11 +65,9 @@ def lineage_split(*, lineage: Lineage, actor: User, reason: str) -> LineageRulin
             form_commit_id=site.form_commit_id,
             **{name: getattr(site, name) for name in _FORM},
         )
-        for name in _FORM:
-            setattr(site, name, getattr(before, name))
-        site.form_commit_id = before.scan_run.commit_id
-        site.save(update_fields=[*_FORM, "form_commit"])
-        _hand_over(lineage, site, split)
+        old = {name: getattr(before, name) for name in _FORM}
+        form_set(site, old | {"form_commit_id": before.scan_run.commit_id})
+        hand_over(lineage, site, split)
         for branch_scan in BranchScan.objects.filter(scan_run=lineage.scan_run):
             _split_on_branch(branch_scan, site, split, before)
         return LineageRuling.objects.create(
@@ -74,7 +75,7 @@ def lineage_split(*, lineage: Lineage, actor: User, reason: str) -> LineageRulin
             decision=LineageDecision.NEW,
             site=site,
             split_site=split,
-            reason=_clean(reason),
+            reason=clean(reason),
             actor=actor,
         )
 
@@ -96,25 +97,36 @@ def lineage_ruling_undo(*, ruling: LineageRuling, actor: User) -> None:
                 "There is a later ruling about the site that was split off. Undo that one first."
             )
         site = ruling.site
-        for name in _FORM:
-            setattr(site, name, getattr(split, name))
-        site.form_commit_id = split.form_commit_id
-        site.save(update_fields=[*_FORM, "form_commit"])
+        form_set(site, form_of(split))
         for branch_scan in BranchScan.objects.filter(scan_run=ruling.lineage.scan_run):
             _join_on_branch(branch_scan, site, split)
-        _hand_over(ruling.lineage, split, site)
+        hand_over(ruling.lineage, split, site)
 
 
-def _check_open(lineage: Lineage) -> None:
+def check_open(lineage: Lineage) -> None:
+    """Refuse a second ruling about a link while one stands."""
     if LineageRuling.objects.filter(lineage=lineage, undone_at=None).exists():
         raise AuditError("Somebody has ruled about this link. Undo that ruling first.")
 
 
-def _clean(reason: str) -> str:
+def clean(reason: str) -> str:
+    """Return a reason as it is kept."""
     return reason.replace("\0", "").strip()
 
 
-def _hand_over(lineage: Lineage, giver: FallbackSite, taker: FallbackSite) -> None:
+def form_of(site: FallbackSite) -> dict[str, Any]:
+    """Return the form in which a site is looked for."""
+    return {name: getattr(site, name) for name in (*_FORM, "form_commit_id")}
+
+
+def form_set(site: FallbackSite, form: Mapping[str, Any]) -> None:
+    """Look for a site in this form from now on."""
+    for name, value in form.items():
+        setattr(site, name, value)
+    site.save(update_fields=[*_FORM, "form_commit"])
+
+
+def hand_over(lineage: Lineage, giver: FallbackSite, taker: FallbackSite) -> None:
     """Make what was taken for one site from a link on the other's."""
     moved = Lineage.objects.filter(site=giver, pk__gte=lineage.pk)
     Result.objects.filter(pk__in=list(moved.values_list("result_id", flat=True))).update(site=taker)
@@ -130,7 +142,7 @@ def _split_on_branch(at: BranchScan, site: FallbackSite, split: FallbackSite, be
     BranchScan.objects.filter(pk=at.pk).update(
         new_count=F("new_count") + 1, closed_count=F("closed_count") + 1
     )
-    _count_closed(later, before, 1)
+    closed_count(later, before, "", 1)
     state = SiteState.objects.filter(site=site, branch=at.branch).first()
     if state is None:
         return
@@ -144,7 +156,7 @@ def _split_on_branch(at: BranchScan, site: FallbackSite, split: FallbackSite, be
         first_seen_scan_id=first_seen,
         last_seen_scan_id=before.scan_run_id,
         closed_scan=at.scan_run,
-        **{name: getattr(before, name) for name in _STATE},
+        **{name: getattr(before, name) for name in STATE},
     )
 
 
@@ -160,14 +172,14 @@ def _join_on_branch(at: BranchScan, site: FallbackSite, split: FallbackSite) -> 
     ended = SiteState.objects.filter(site=site, branch=at.branch).first()
     if ended is None:
         return
-    _count_closed(later, ended, -1)
+    closed_count(later, ended, "", -1)
     ended.delete()
     SiteState.objects.filter(site=split, branch=at.branch).update(
         site=site, first_seen_scan_id=ended.first_seen_scan_id
     )
 
 
-def _count_closed(rows: QuerySet[BranchScan], one: Result | SiteState, change: int) -> None:
+def closed_count(rows: QuerySet[BranchScan], one: Result | SiteState, outcome: str, change: int) -> None:
     """Count one closed site more, or fewer, in the tallies of a branch from a scan on."""
     for row in rows:
         key = {
@@ -175,7 +187,7 @@ def _count_closed(rows: QuerySet[BranchScan], one: Result | SiteState, change: i
             "is_open": False,
             "rule_id": one.rule_id,
             "crate": one.crate,
-            "outcome": "",
+            "outcome": outcome,
         }
         tally, _ = SiteTally.objects.get_or_create(**key, defaults={"count": 0})
         if tally.count + change:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from audit.models import Branch, FallbackSite, Result, RowState, ScanRun
+from audit.models import Branch, Result, RowState, ScanRun
 from audit.scanner import report as scanner
 from audit.scanner.matching import KnownSite, Match, MatchPass, match_results
 from audit.scanner.report import BaselineState, ScanReport
+from audit.selectors.sites import sites_of_their_own
 from audit.services.copying import ids_among
 from audit.services.coverage import Coverage
 from audit.services.found_results import FoundState, Known, results_write, sites_of_matches
@@ -100,7 +101,7 @@ def _known_sites(
 ) -> dict[int, Known]:
     """The repository's sites as the matching sees them."""
     columns = ("id", "rule_id", "symbol", "path", "partial_fingerprints", "form_commit_id")
-    rows = FallbackSite.objects.filter(repository_id=scan_run.repository_id).values_list(*columns)
+    rows = sites_of_their_own(repository_id=scan_run.repository_id).values_list(*columns)
     known: dict[int, Known] = {}
     for site_id, rule_id, symbol, path, fingerprints, commit_id in rows.iterator(chunk_size=10_000):
         state, form = states.get(site_id), parents.forms.get(site_id)

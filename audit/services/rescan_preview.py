@@ -9,7 +9,7 @@ from pathlib import Path
 from django.conf import settings
 
 from audit.errors import AuditError
-from audit.models import Branch, FallbackSite
+from audit.models import Branch
 from audit.rules import RULES
 from audit.scanner.cache import DirectoryCache
 from audit.scanner.matching import KnownSite, MatchPass, match_results
@@ -18,6 +18,7 @@ from audit.scanner.profile_choice import profile_for
 from audit.scanner.ptx.assembler import find_assembler
 from audit.scanner.report import ScanReport
 from audit.scanner.source.opening import open_source
+from audit.selectors.sites import sites_of_their_own
 from audit.services.coverage import Coverage
 from audit.services.driver_answers import driver_answers_until, driver_label
 from audit.services.git_repository import git_dir_of
@@ -112,9 +113,8 @@ def _compare(branch: Branch, commit: str, old_version: str, report: ScanReport) 
 def _known_sites(branch: Branch, states: dict[int, KnownState], coverage: Coverage) -> dict[int, KnownSite]:
     columns = ("id", "rule_id", "symbol", "path", "partial_fingerprints")
     found = {}
-    for site_id, rule_id, symbol, path, fingerprints in FallbackSite.objects.filter(
-        repository=branch.repository
-    ).values_list(*columns):
+    sites = sites_of_their_own(repository_id=branch.repository_id)
+    for site_id, rule_id, symbol, path, fingerprints in sites.values_list(*columns):
         state = states.get(site_id)
         may_have_changed = state is None or state.is_open
         may_have_changed = may_have_changed and coverage.could_see(rule_id=rule_id, path=path)

@@ -5,11 +5,17 @@ from __future__ import annotations
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from audit.models import BranchScan, Lineage, LineageDecision, LineageRuling
-from audit.services.lineage_rulings import lineage_confirm, lineage_split
-from migrations_tracker.services.site_migrations import site_migrations_open
+from audit.models import BranchScan, FallbackSite, Lineage, LineageDecision, LineageRuling
+from audit.selectors.sites import site_is_open
+from audit.services.lineage_merging import lineage_merge, lineage_merge_undo
+from audit.services.lineage_rulings import lineage_confirm, lineage_ruling_undo, lineage_split
+from migrations_tracker.errors import PlanError
+from migrations_tracker.lifecycle import Status
+from migrations_tracker.models import SiteMigration
+from migrations_tracker.services.site_migrations import site_migrations_move_by_scan, site_migrations_open
 
 SPLIT_OFF = "A person ruled that it is a site of its own."
+MERGED = "A person ruled that a site which the scanner sees is this one."
 
 
 def lineage_rule(*, lineage: Lineage, decision: LineageDecision, actor: User, reason: str) -> LineageRuling:
@@ -23,3 +29,33 @@ def lineage_rule(*, lineage: Lineage, decision: LineageDecision, actor: User, re
         if ruling.split_site_id is not None and is_planned:
             site_migrations_open(sites=[ruling.split_site_id], scan_run=lineage.scan_run, reason=SPLIT_OFF)
     return ruling
+
+
+def lineage_join(*, later: FallbackSite, earlier: FallbackSite, actor: User, reason: str) -> LineageRuling:
+    """Rule that a site is one that was known before; the earlier one's migration goes on.
+
+    What somebody has begun for the later one would be lost from sight: they take it back first.
+    """
+    with transaction.atomic():
+        begun = SiteMigration.objects.filter(site=later).exclude(status=Status.OPEN.value).first()
+        if begun is not None:
+            raise PlanError(f"Site #{later.pk} is `{begun.status}` in the plan. Move it back to open first.")
+        ruling = lineage_merge(later=later, earlier=earlier, actor=actor, reason=reason)
+        if site_is_open(site=earlier):
+            site_migrations_move_by_scan(
+                sites=[earlier.pk],
+                sources=(Status.MIGRATED, Status.VERIFIED),
+                to=Status.REOPENED,
+                scan_run=ruling.lineage.scan_run,
+                is_seen=True,
+                reason=MERGED,
+            )
+    return ruling
+
+
+def lineage_undo(*, ruling: LineageRuling, actor: User) -> None:
+    """Take a ruling back, whichever it is."""
+    if ruling.decision == LineageDecision.MERGE:
+        lineage_merge_undo(ruling=ruling, actor=actor)
+    else:
+        lineage_ruling_undo(ruling=ruling, actor=actor)

@@ -12,9 +12,8 @@ from django.views.decorators.http import require_GET, require_POST
 from audit.errors import AuditError
 from audit.models import Lineage, LineageDecision, LineageRuling, Repository
 from audit.selectors.doubtful_links import doubtful_links
-from audit.services.lineage_rulings import lineage_ruling_undo
 from migrations_tracker.http import SignedInRequest
-from migrations_tracker.services.lineage_rulings import lineage_rule
+from migrations_tracker.services.lineage_rulings import lineage_rule, lineage_undo
 from migrations_tracker.source_frames import frame_of_snippet
 
 
@@ -48,7 +47,7 @@ def link_rule(request: SignedInRequest, pk: int) -> HttpResponse:
     try:
         lineage_rule(
             lineage=lineage,
-            decision=LineageDecision(request.POST.get("decision", "")),
+            decision=_decision(request.POST.get("decision", "")),
             actor=request.user,
             reason=request.POST.get("reason", "")[:2000],
         )
@@ -58,7 +57,7 @@ def link_rule(request: SignedInRequest, pk: int) -> HttpResponse:
         messages.error(request, str(error))
     else:
         messages.success(request, "Ruled. It can be undone among those that are ruled about.")
-    return redirect(reverse("doubtful-links", args=[lineage.site.repository.slug]))
+    return _back(request, lineage.site.repository)
 
 
 @login_required
@@ -66,12 +65,29 @@ def link_rule(request: SignedInRequest, pk: int) -> HttpResponse:
 @permission_required("audit.add_lineageruling", raise_exception=True)
 def link_undo(request: SignedInRequest, pk: int) -> HttpResponse:
     """Take a ruling back."""
-    rulings = LineageRuling.objects.select_related("site__repository", "split_site", "lineage__scan_run")
+    rulings = LineageRuling.objects.select_related(
+        "site__repository", "split_site", "merged_site", "lineage__scan_run"
+    )
     ruling = get_object_or_404(rulings, pk=pk)
     try:
-        lineage_ruling_undo(ruling=ruling, actor=request.user)
+        lineage_undo(ruling=ruling, actor=request.user)
     except AuditError as error:
         messages.error(request, str(error))
     else:
         messages.success(request, "Undone: it is as it was before the ruling.")
-    return redirect(f"{reverse('doubtful-links', args=[ruling.site.repository.slug])}?ruled=yes")
+    return _back(request, ruling.site.repository, "?ruled=yes")
+
+
+def _decision(text: str) -> LineageDecision:
+    decision = LineageDecision(text)
+    if decision is LineageDecision.MERGE:
+        raise ValueError("A merge names another site: it has a page of its own.")
+    return decision
+
+
+def _back(request: SignedInRequest, repository: Repository, query: str = "") -> HttpResponse:
+    """Go back to where the form stood: a site's page of its identity, or the list of guesses."""
+    site = request.POST.get("site", "")
+    if site.isascii() and site.isdigit() and len(site) < 18:
+        return redirect("site-identity", pk=int(site))
+    return redirect(f"{reverse('doubtful-links', args=[repository.slug])}{query}")

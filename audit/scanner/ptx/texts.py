@@ -240,12 +240,11 @@ def _ptx_literals(unit: Unit) -> Iterator[tuple[int, int, str]]:
 
 def _places(unit: Unit, names: frozenset[bytes]) -> Sequence[int]:
     """Return where a file holds one of the names as a word, worked out once for the same names."""
-    known, places = unit.told.get(_places, (None, ()))
-    if known != names:
+    known: tuple[frozenset[bytes], Sequence[int]] | None = unit.told.get(_places)
+    if known is None or known[0] != names:
         found = _WORD.finditer(unit.data) if names else ()
-        places = [match.start() for match in found if match[0] in names]
-        unit.told[_places] = names, places
-    return places
+        known = unit.told[_places] = names, [match.start() for match in found if match[0] in names]
+    return known[1]
 
 
 def _is_string(type_: str) -> bool:

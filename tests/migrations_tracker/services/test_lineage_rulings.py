@@ -62,6 +62,7 @@ def everything() -> list[list[dict[str, object]]]:
     found = [list(model._default_manager.order_by("pk").values()) for model in models]
     for state in found[-1]:
         del state["id"]
+    found[-1].sort(key=lambda state: (state["branch_id"], state["site_id"]))
     columns = ("branch_scan", "is_open", "rule_id", "crate", "outcome", "count")
     found.append([dict(row) for row in SiteTally.objects.order_by(*columns).values(*columns)])
     events = SiteEvent.objects.order_by("branch_scan", "site").values("branch_scan", "site", "kind")

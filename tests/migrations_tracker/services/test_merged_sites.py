@@ -1,0 +1,176 @@
+"""A person says that a site which a scan took for a new one was known before."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+
+from audit.errors import AuditError
+from audit.models import FallbackSite, LineageRuling, Repository, Result, SiteEvent, SiteState
+from audit.scanner.report import Result as Found
+from audit.selectors.site_identity import site_identity
+from migrations_tracker.errors import PlanError
+from migrations_tracker.lifecycle import Status
+from migrations_tracker.models import SiteMigration, Transition
+from migrations_tracker.services.lineage_rulings import lineage_join, lineage_undo
+from migrations_tracker.services.site_migrations import site_migration_transition
+from tests.factories import ingest, make_report, make_repository, make_result, make_user
+from tests.migrations_tracker.services.test_lineage_rulings import assert_balanced, everything
+
+pytestmark = pytest.mark.django_db
+
+RELU, CLAMP = "minitorch_gpu::ops::relu", "minitorch_gpu::shapes::clamp_min"
+OTHER = make_result("minitorch_gpu::ops::gelu")
+FILES = ("minitorch-gpu/src/ops.rs", "minitorch-gpu/src/shapes.rs")
+WHY = "The kernel was written anew under another name."
+
+
+def rewritten(line: int = 40) -> Found:
+    return make_result(CLAMP, line=line, snippet="let all_of_it = written_anew(under, another, name);")
+
+
+def scan(repository: Repository, *results: Found) -> None:
+    ingest(repository, make_report([OTHER, *results], files=FILES))
+
+
+@pytest.fixture
+def repository() -> Repository:
+    repository = make_repository()
+    scan(repository, make_result(RELU))
+    return repository
+
+
+@pytest.fixture
+def ada() -> User:
+    return make_user()
+
+
+def site(symbol: str) -> FallbackSite:
+    return FallbackSite.objects.get(symbol=symbol)
+
+
+@pytest.mark.parametrize("scans_between", [0, 2])
+def test_the_earlier_site_goes_on_or_came_back_and_an_undo_brings_all_back(
+    repository: Repository, ada: User, scans_between: int
+) -> None:
+    for _ in range(scans_between):
+        scan(repository)
+    scan(repository, rewritten())
+    scan(repository, rewritten())
+    earlier, later, before = site(RELU), site(CLAMP), everything()
+    forms = list(FallbackSite.objects.order_by("pk").values())
+    ruling = lineage_join(later=later, earlier=earlier, actor=ada, reason=WHY)
+    assert (earlier.results.count(), later.results.count()) == (3, 0)
+    state = SiteState.objects.get(site=earlier)
+    assert (state.is_open, state.symbol) == (True, CLAMP)
+    assert not SiteState.objects.filter(site=later).exists()
+    kinds = list(
+        SiteEvent.objects.filter(site=earlier).order_by("branch_scan").values_list("kind", flat=True)
+    )
+    assert kinds == (["new", "closed", "reopened"] if scans_between else ["new"])
+    assert not SiteEvent.objects.filter(site=later).exists()
+    assert_balanced()
+    lineage_undo(ruling=LineageRuling.objects.get(pk=ruling.pk), actor=ada)
+    assert everything() == before
+    assert list(FallbackSite.objects.order_by("pk").values()) == forms
+    assert_balanced()
+    with pytest.raises(AuditError, match="already"):
+        lineage_undo(ruling=LineageRuling.objects.get(pk=ruling.pk), actor=ada)
+
+
+@pytest.mark.parametrize("line", [1, 40, 900])
+def test_the_next_scans_know_the_one_and_never_the_other(
+    repository: Repository, ada: User, line: int
+) -> None:
+    scan(repository, rewritten())
+    earlier, later = site(RELU), site(CLAMP)
+    ruling = lineage_join(later=later, earlier=earlier, actor=ada, reason=WHY)
+    scan(repository, rewritten(line))
+    assert (earlier.results.count(), later.results.count()) == (3, 0)
+    scan(repository)
+    assert not SiteState.objects.get(site=earlier).is_open
+    scan(repository, rewritten(line))
+    assert SiteState.objects.get(site=earlier).is_open
+    assert FallbackSite.objects.count() == 3
+    assert_balanced()
+    lineage_undo(ruling=LineageRuling.objects.get(pk=ruling.pk), actor=ada)
+    assert (earlier.results.count(), later.results.count()) == (1, 3)
+    assert (SiteState.objects.get(site=earlier).is_open, SiteState.objects.get(site=later).is_open) == (
+        False,
+        True,
+    )
+    assert_balanced()
+    scan(repository, rewritten(line + 1))
+    assert later.results.count() == 4
+
+
+def test_two_that_one_scan_saw_are_two_sites(repository: Repository, ada: User) -> None:
+    scan(repository, make_result(RELU), rewritten())
+    scan(repository, rewritten())
+    before = everything()
+    for later, earlier in ((CLAMP, RELU), (RELU, CLAMP), (RELU, RELU)):
+        with pytest.raises(AuditError):
+            lineage_join(later=site(later), earlier=site(earlier), actor=ada, reason=WHY)
+    assert everything() == before
+    assert not LineageRuling.objects.exists()
+
+
+def test_a_migration_that_was_over_is_reopened_and_one_that_is_begun_is_not_hidden(
+    repository: Repository, ada: User
+) -> None:
+    scan(repository)
+    earlier = site(RELU)
+    site_migration_transition(site=earlier, to=Status.MIGRATED, actor=ada, reason="It refuses now.")
+    scan(repository, rewritten())
+    later = site(CLAMP)
+    site_migration_transition(site=later, to=Status.ACCEPTED, actor=ada)
+    with pytest.raises(PlanError, match="accepted"):
+        lineage_join(later=later, earlier=earlier, actor=ada, reason=WHY)
+    site_migration_transition(site=later, to=Status.OPEN, actor=ada, reason="It is an older one.")
+    lineage_join(later=later, earlier=earlier, actor=ada, reason=WHY)
+    assert SiteMigration.objects.get(site=earlier).status == Status.REOPENED
+    assert Transition.objects.filter(site_migration__site=earlier).latest("pk").cause == "scanner"
+
+
+def test_what_ended_as_it_began_is_proposed_first(repository: Repository) -> None:
+    scan(repository, make_result(RELU), make_result("minitorch_gpu::shapes::old", line=3))
+    scan(repository, make_result(RELU))
+    scan(repository, rewritten())
+    proposed = [state.symbol for state in site_identity(site=site(CLAMP)).candidates]
+    assert proposed == [RELU, "minitorch_gpu::shapes::old"]
+    assert not site_identity(site=site(RELU)).candidates
+
+
+def test_whoever_may_rule_merges_on_the_page_and_nobody_else(repository: Repository, ada: User) -> None:
+    scan(repository, rewritten())
+    earlier, later = site(RELU), site(CLAMP)
+    client = Client()
+    client.force_login(ada)
+    page, act = reverse("site-identity", args=[later.pk]), reverse("site-merge", args=[later.pk])
+    answer = {"earlier": f"#{earlier.pk}", "reason": WHY}
+    assert b"Merge into" not in client.get(page).content
+    assert client.post(act, answer).status_code == 403
+    ada.user_permissions.add(Permission.objects.get(codename="add_lineageruling"))
+    assert b"Merge into" in client.get(page).content
+    for rubbish in (
+        {},
+        {"earlier": "x"},
+        {"earlier": "9" * 30},
+        {"earlier": earlier.pk},
+        {"earlier": later.pk},
+    ):
+        client.post(act, rubbish)
+        assert not LineageRuling.objects.exists()
+    assert client.post(act, answer).headers["Location"] == reverse("site-identity", args=[earlier.pk])
+    ruling = LineageRuling.objects.get()
+    assert (ruling.actor, ruling.decision, ruling.merged_site) == (ada, "merge", later)
+    for shown in (page, reverse("site-identity", args=[earlier.pk])):
+        assert WHY in client.get(shown).content.decode()
+    guesses = reverse("doubtful-links", args=[repository.slug])
+    assert WHY in client.get(guesses, {"ruled": "yes"}).content.decode()
+    assert client.get(reverse("site-detail", args=[later.pk])).status_code == 200
+    undone = client.post(reverse("lineage-undo", args=[ruling.pk]), {"site": later.pk})
+    assert undone.headers["Location"] == page
+    assert Result.objects.filter(site=later).count() == 1
