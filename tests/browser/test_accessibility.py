@@ -77,6 +77,7 @@ def test_nothing_is_found_on_any_page(
         "/sites/change/",
         "/bulk-changes/",
         site.get_absolute_url(),
+        f"{site.get_absolute_url()}identity/",
         "/rules/",
         "/rules/FT001/",
         "/capabilities/",

@@ -57,6 +57,7 @@ POST_ONLY = {
     "scan-cancel",
     "scan-again",
     "scan-request-cancel",
+    "site-merge",
     "site-transition",
     "site-comment",
     "match-ruling",
