@@ -182,6 +182,21 @@ class HostReadback(Rule):
             path="ferrotorch-diffusion/src/gpu/unet.rs",
         ),
         Example(
+            "list that is checked whole on the host",
+            """
+            fn check_bounds(idx: &CudaSlice<i64>, size: i64, d: &Gpu) -> GpuResult<()> {
+                launch_sort(idx, d)?;
+                let host = d.stream().clone_dtoh(idx)?;  //~ FT008
+                for one in &host {
+                    if *one >= size {
+                        return Err(GpuError::IndexOutOfBounds { size });
+                    }
+                }
+                Ok(())
+            }
+            """,
+        ),
+        Example(
             "second pass of a reduction on the host",
             """
             pub fn gpu_reduce_sum(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
@@ -249,6 +264,23 @@ class HostReadback(Rule):
                     return backend.mul_f32(&out, on_host.to(x.device())?.gpu_handle()?);
                 }
                 host_masked(x.data()?, mask)
+            }
+            """,
+        ),
+        Example(
+            "flag that the device has set, and where, for an error",
+            """
+            fn check_bounds(idx: &CudaSlice<i64>, size: usize, device: &GpuDevice) -> GpuResult<()> {
+                let stream = device.stream();
+                let mut flag = stream.clone_htod(&[0_u32])?;
+                let mut bad = stream.clone_htod(&[-1_i64])?;
+                stream.launch_builder(&check(device)?).arg(idx).arg(&mut flag).arg(&mut bad).launch(cfg)?;
+                let found = stream.clone_dtoh(&flag)?;
+                if found[0] == 0 {
+                    return Ok(());
+                }
+                let host = stream.clone_dtoh(&bad)?;
+                Err(GpuError::IndexOutOfBounds { index: host[0], size })
             }
             """,
         ),

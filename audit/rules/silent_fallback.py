@@ -126,6 +126,52 @@ class SilentFallback(Rule):
             """,
         ),
         Example(
+            "function of the host that makes what the device was asked for",
+            """
+            impl<T: Float> SparseTensor<T> {
+                pub fn dense(&self, device: Device) -> FerrotorchResult<Tensor<T>> {
+                    if let Device::Cuda(ordinal) = device {
+                        if self.ndim() == 2 {
+                            let backend = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?;
+                            return wrap(backend.sparse_to_dense_f32(&self.rows, &self.values, ordinal)?);
+                        }
+                        let made = self.dense_cpu()?;  //~ FT001
+                        return made.to(device);
+                    }
+                    self.dense_cpu()
+                }
+
+                fn dense_cpu(&self) -> FerrotorchResult<Tensor<T>> {
+                    Tensor::from_storage(TensorStorage::cpu(self.scattered()), self.shape.clone(), false)
+                }
+            }
+            """,
+            path="ferrotorch-core/src/sparse.rs",
+        ),
+        Example(
+            "answer that is also missing where there is no backend",
+            """
+            pub fn clamp<T: Float>(x: &Tensor<T>, low: T) -> FerrotorchResult<Tensor<T>> {
+                if let Some(out) = clamp_on_device(x, low)? {
+                    return Ok(out);
+                }
+                let data = x.data_vec()?;  //~ FT001
+                Tensor::from_storage(TensorStorage::cpu(clamped(&data, low)), x.shape().to_vec(), false)
+            }
+
+            fn clamp_on_device<T: Float>(x: &Tensor<T>, low: T) -> FerrotorchResult<Option<Tensor<T>>> {
+                if !x.is_cuda() {
+                    return Ok(None);
+                }
+                let Some(backend) = gpu_backend() else {
+                    return Ok(None);
+                };
+                Ok(Some(wrap(backend.clamp_f32(x.gpu_handle()?, low)?)?))
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
             "device error that `.ok()` drops before a host path",
             """
             pub fn step(&mut self, param: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
@@ -210,6 +256,37 @@ class SilentFallback(Rule):
         ),
     )
     valid = (
+        Example(
+            "answer that is missing for host data only",
+            """
+            pub fn clamp<T: Float>(x: &Tensor<T>, low: T) -> FerrotorchResult<Tensor<T>> {
+                if let Some(out) = clamp_on_device(x, low)? {
+                    return Ok(out);
+                }
+                let data = x.data_vec()?;
+                Tensor::from_storage(TensorStorage::cpu(clamped(&data, low)), x.shape().to_vec(), false)
+            }
+
+            pub fn clamp_low<T: Float>(x: &Tensor<T>, low: T) -> FerrotorchResult<Tensor<T>> {
+                match clamp_on_device(x, low)? {
+                    Some(out) => Ok(out),
+                    None => {
+                        let data = x.data_vec()?;
+                        Tensor::from_storage(TensorStorage::cpu(data), x.shape().to_vec(), false)
+                    }
+                }
+            }
+
+            fn clamp_on_device<T: Float>(x: &Tensor<T>, low: T) -> FerrotorchResult<Option<Tensor<T>>> {
+                if !x.is_cuda() {
+                    return Ok(None);
+                }
+                let backend = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?;
+                Ok(Some(wrap(backend.clamp_f32(x.gpu_handle()?, low)?)?))
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
         Example(
             "error of a launch that becomes another error",
             """

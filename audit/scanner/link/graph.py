@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from audit.scanner.extract.facts import Call, CallKind
+from audit.scanner.link.answers import Answers
 from audit.scanner.link.flow import Flow
 from audit.scanner.link.mentions import Mentions
 from audit.scanner.link.operands import Operands
@@ -48,6 +49,7 @@ class CallGraph:
         self.operands = Operands(profile, workspace)
         self.constructors = Mentions(profile.tests.constructors)
         self.transfers = frozenset(profile.transfer.transfer_apis) | profile.uploads | profile.downloads
+        self._answers = Answers(resolver, self.flow)
         self._features = frozenset(profile.gpu.features)
         self._error_macros = frozenset(profile.errors.macros)
         self._device_off: dict[int, bool] = {}
@@ -254,7 +256,7 @@ class CallGraph:
         """Say where data must be when control reaches a call: the first test that tells decides."""
         flow = self.flow(function)
         for test in flow.tests_at(call.start, call.region):
-            place = flow.place(test)
+            place = flow.place(test) or self._answers.place(function, test)
             if place is not None:
                 return place
         return None

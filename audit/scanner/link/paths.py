@@ -209,10 +209,10 @@ class HostPaths:
         common = {
             "function": function,
             "reads": tuple(reads),
-            "launch": self._launch_before(function, reads),
+            "launch": self._launch_before(function, reads) if not reads[0].is_result else None,
             "upload": upload,
             "use": self._uses.of(function, reads, is_uploaded=upload is not None),
-            "launches_beside": self._work.launches_beside(function, first),
+            "launches_beside": not reads[0].is_result and self._work.launches_beside(function, first),
             "is_host_update": self._updates.updates_state(function),
             "is_backend_default": function.is_trait_default
             and function.trait in self._summaries.profile.launch.backend_traits,

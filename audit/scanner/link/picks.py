@@ -17,6 +17,7 @@ _COMMENT = re.compile(r"//[^\n]*")
 _LONGEST = 60
 _WALKS = re.compile(r"^\s*\.iter\(\)(?:\.enumerate\(\))?\s*$")
 _SIZE = re.compile(r"^\W*(?:\w*Result<\s*)?usize\b\s*(?:,[^()\[\]]*)?>?\s*$")
+_NOTHING = re.compile(r"^\W*\w*Result<\s*\(\s*\)\s*(?:,[^()\[\]]*)?>\s*$")
 _IN_RECORD = re.compile(r"\w\s*:\s*\*?$")
 
 
@@ -48,6 +49,11 @@ def is_count(function: Fn, calls: Iterable[Call]) -> bool:
     return _SIZE.search(function.facts.return_type) is not None and all(
         picks_elements(function, call) for call in calls
     )
+
+
+def is_status(function: Fn, call: Call) -> bool:
+    """Say whether a function gives nothing but success, for single elements that it reads: a status."""
+    return _NOTHING.search(function.facts.return_type) is not None and picks_elements(function, call)
 
 
 def only_decides(function: Fn, call: Call) -> bool:

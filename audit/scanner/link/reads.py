@@ -7,13 +7,13 @@ from collections import defaultdict, deque
 from typing import NamedTuple
 
 from audit.scanner.extract.facts import Call, CallKind, RegionKind
-from audit.scanner.link.constants import HostConstants
 from audit.scanner.link.copies import Copies, round_trips
 from audit.scanner.link.graph import CallGraph
 from audit.scanner.link.launches import Launches
 from audit.scanner.link.pardons import Pardons
-from audit.scanner.link.picks import bound_truth, is_count, only_decides, picks_elements
+from audit.scanner.link.picks import bound_truth, is_count, is_status, only_decides, picks_elements
 from audit.scanner.link.places import Place
+from audit.scanner.link.results import OPERANDS_PARDONS, HostResults, root
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
 
@@ -41,7 +41,6 @@ class Reads:
         self._graph = graph
         self._launches = launches
         self._pardons = pardons
-        self._gpu_name = any_pattern(graph.profile.gpu.function_patterns)
         self._host_name = any_pattern(graph.profile.transfer.host_name_patterns)
         self._host_only = any_pattern(graph.profile.transfer.host_only_patterns)
         self.found: dict[int, tuple[Read, ...]] = {}
@@ -139,72 +138,17 @@ class Reads:
             self.found[function.index] = (*self.found.get(function.index, ()), read)
 
     def _find_host_results(self) -> None:
-        """Add the operators that read nothing and have a result of the host, uploaded for the device or not.
-
-        They work from host copies of their parameters, made when they were built, or from nothing at all.
-        """
-        for name in sorted(self._graph.profile.uploads):
-            for function, call in self._graph.calls_by_name.get(name, ()):
-                if call.name != name or not self._may_have_host_result(function):
-                    continue
-                if self._is_host_result(function, call) or self._is_made_on_host(function, call):
-                    operand = self._graph.operand(function, call)
-                    pardon = self._pardons.pardon_upload(function, call)
-                    made = self._maker(function, operand) or call
-                    self.found[function.index] = (Read(made, operand, None, pardon, is_result=True),)
-        for function, call in HostConstants(self._graph).found():
-            if not self.found.get(function.index) and self._may_have_host_result(function):
-                pardon = self._pardons.pardon_upload(function, call)
-                operand = self._graph.operand(function, call)
-                self.found[function.index] = (Read(call, operand, None, pardon, is_result=True),)
-
-    def _may_have_host_result(self, function: Fn) -> bool:
-        reads = self.found.get(function.index, ())
-        return (
-            all(read.pardon in _OPERANDS_PARDONS for read in reads)
-            and function.index not in self._launches.found
-            and function.name not in self._graph.transfers
-            and self._graph.is_examined(function)
-        )
-
-    def _is_host_result(self, function: Fn, call: Call) -> bool:
-        if self.found.get(function.index):
-            return False
-        operands = self._graph.operands
-        return (
-            operands.holds_tensor(function)
-            and self._graph.is_for_device(function, call)
-            and operands.names_device_type(function.facts.return_type)
-            and self._makes_host_tensor(function)
-        )
-
-    def _makes_host_tensor(self, function: Fn) -> bool:
-        return self._pardons.makes_host_storage(function) or any(
-            call.name == "from_vec" for call in function.facts.calls
-        )
-
-    def _is_made_on_host(self, function: Fn, call: Call) -> bool:
-        """Say whether GPU code uploads what it has computed on the host from nothing that it was given."""
-        if not (self._graph.is_gpu_located(function) or self._gpu_name.search(function.name)):
-            return False
-        operands = self._graph.operands
-        if self._pardons.is_setup(function) or not operands.names_device_type(function.facts.return_type):
-            return False
-        value = self._graph.flow(function).value_of(_root(self._graph.operand(function, call)))
-        slices = (
-            one.name for one in function.facts.parameters if not operands.type_may_be_on_device(one.type)
-        )
-        return ".map(" in value and not any(re.search(rf"\b{one}\b(?!\s+as\b)", value) for one in slices)
-
-    def _maker(self, function: Fn, operand: str) -> Call | None:
-        """Return the call that yields what a local is bound to."""
-        name = _root(operand)
-        for let in function.facts.lets:
-            bound = function.text(let.pattern_start, let.pattern_end).removeprefix("mut ").strip()
-            if bound == name and let.value_start:
-                inside = (one for one in function.facts.calls if let.value_start <= one.start < let.value_end)
-                return min(inside, key=lambda one: (one.start, -one.end), default=None)
-        return None
+        """Add the results that are computed on the host, and uploaded or handed out for the device."""
+        results = HostResults(self._graph, self._launches, self._pardons)
+        reading = {index: tuple(read.pardon for read in reads) for index, reads in self.found.items()}
+        for function, call, operand, pardon in results.of_operators(reading):
+            self.found[function.index] = (Read(call, operand, None, pardon, is_result=True),)
+            reading[function.index] = (pardon,)
+        for function, call, operand, pardon in results.for_device():
+            before = self.found.get(function.index, ())
+            if all(read.pardon or read.call.start != call.start for read in before):
+                read = Read(call, operand, None, pardon, is_result=True)
+                self.found[function.index] = (*before, read)
 
     def _always_runs(self, index: int, call: Call) -> bool:
         function = self._graph.workspace.functions[index]
@@ -227,7 +171,11 @@ class Reads:
                 return None
         elif call.name not in (words.download_methods if is_method else words.download_functions):
             return None
-        if self._is_metadata(function, call) or self._is_own_method(function, call):
+        if (
+            self._is_metadata(function, call)
+            or self._is_own_method(function, call)
+            or is_status(function, call)
+        ):
             return None
         operand = self._graph.operand(function, call)
         if (
@@ -241,7 +189,7 @@ class Reads:
         if self._is_made_by_host_code(function, call, operand):
             return None
         pardon = self._pardons.pardon(function, call)
-        if pardon in _OPERANDS_PARDONS and (
+        if pardon in OPERANDS_PARDONS and (
             self._comes_from_gpu_code(function, call, operand) or self._is_idle_gpu_operator(function)
         ):
             pardon = ""
@@ -310,7 +258,7 @@ class Reads:
 
     def _comes_from_gpu_code(self, function: Fn, read: Call, operand: str) -> bool:
         """Say whether an operand is what GPU code yielded: that operands are refused says nothing of it."""
-        value = self._graph.flow(function).source_of(_root(operand), read.region, read.start)
+        value = self._graph.flow(function).source_of(root(operand), read.region, read.start)
         if not value:
             return False
         called = [call for call in function.facts.calls if function.text(call.start, call.end) in value]
@@ -388,10 +336,5 @@ class Reads:
         )
 
 
-def _root(operand: str) -> str:
-    return re.split(r"\W", operand.lstrip("&*("), maxsplit=1)[0]
-
-
 _TURBOFISH = re.compile(r"::<[^<>]*>")
-_OPERANDS_PARDONS = frozenset({"rejected", "refusing-access"})
 _HELPER_PARDONS = frozenset({"explicit-host-return"})
