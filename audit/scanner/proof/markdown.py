@@ -24,14 +24,23 @@ def as_markdown(report: MechanicalReport) -> str:
 
 
 def as_section(report: MechanicalReport, *, most_characters: int) -> str:
-    """Write a report as a section of a comment; where all of it is too long, its table alone."""
+    """Write a report as a section of a comment; where all of it is too long, as much of its table as fits."""
     lines = [f"#{line}" if line.startswith("#") else line for line in _lines(report)]
     inside = ("<details><summary>Each function</summary>", *lines[1:], "", "</details>", "")
-    whole = "\n".join([lines[0], "", *inside])
+    short = (_summary(report), "") if report.functions else ()
+    whole = "\n".join([lines[0], "", *short, *inside])
     if len(whole) <= most_characters:
         return whole
     table = [line for line in lines if line.startswith("|")]
-    return "\n".join([lines[0], "", *table, ""])[:most_characters]
+    kept = [lines[0], "", _summary(report), "", *table[:2]]
+    rest = table[2:]
+    room = most_characters - sum(len(line) + 1 for line in kept) - 60
+    while rest and room >= len(rest[0]) + 1:
+        room -= len(rest[0]) + 1
+        kept.append(rest.pop(0))
+    if rest:
+        kept += ["", f"{len(rest)} more rows have no room here."]
+    return "\n".join([*kept, ""])[: max(most_characters, 0)]
 
 
 def _lines(report: MechanicalReport) -> Iterator[str]:
@@ -46,6 +55,8 @@ def _lines(report: MechanicalReport) -> Iterator[str]:
     if not report.has_runs:
         yield "No GPU runs were at hand: what tests proved is not known here."
         yield ""
+    yield _summary(report)
+    yield ""
     yield "| function | claims the GPU | checks that do not hold |"
     yield "| --- | --- | --- |"
     for function in report.functions:
@@ -53,10 +64,19 @@ def _lines(report: MechanicalReport) -> Iterator[str]:
         yield f"| `{function.symbol}` | {'yes' if function.claims_gpu else 'no'} | {failing} |"
     if report.left_out:
         yield ""
-        yield f"{report.left_out} more functions changed; they are left out."
+        yield f"{report.left_out} more functions changed and were not looked at: nobody may call that done."
     for function in report.functions:
         yield ""
         yield from _function(function)
+
+
+def _summary(report: MechanicalReport) -> str:
+    """Say in a sentence how it stands."""
+    claiming = [function for function in report.functions if function.claims_gpu]
+    holding = sum(1 for function in claiming if not function.failed_checks)
+    text = f"{holding} of {len(claiming)} functions that claim the GPU hold every check."
+    others = len(report.functions) - len(claiming)
+    return text + (f" {others} more have to do with it and claim nothing." if others else "")
 
 
 def _function(function: FunctionReport) -> Iterator[str]:
@@ -95,7 +115,8 @@ def _evidence(function: FunctionReport) -> str:
         return "Zero matches in it and in what it calls: this is not GPU code, whatever its name is."
     parts = [f"kernels {', '.join(f'`{name}`' for name in function.kernels[:8])}"] if function.kernels else []
     parts += [f"libraries {', '.join(function.families)}"] if function.families else []
-    return f"{function.launch_count} launches" + (f": {'; '.join(parts)}." if parts else ".")
+    lines = f"{function.launch_count} line{'s' if function.launch_count != 1 else ''} that launch or compile"
+    return lines + (f": {'; '.join(parts)}." if parts else ".")
 
 
 def _listed(items: Sequence[T], count: int, told: Callable[[T], str]) -> Iterator[str]:

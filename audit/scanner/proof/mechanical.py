@@ -18,6 +18,8 @@ from audit.scanner.proof.reaching import Proofs, ReachingTest
 from audit.scanner.source.base import Source
 
 _STUB = re.compile(r"\b(?:todo|unimplemented|unreachable)!|\bpanic!\s*\(\s*\"not|//[^\n]*\b(?:TODO|FIXME)\b")
+# What makes a launch ready and is none yet.
+_PREPARES = re.compile(r"_builder$|^begin_")
 _SHOWN = 12
 _MAX_FUNCTIONS = 200
 _MAX_RUN = 400
@@ -74,8 +76,9 @@ class Answer:
 class FunctionReport:
     """The checks of one function. What is capped says how many there are in all.
 
-    `refusal` is where a function that launches nothing returns a structured error instead: that is the
-    policy's answer too, and its own tests are all that is asked of it.
+    `launches` are the lines that launch, before those that only compile or prepare. `refusal` is where a
+    function that launches nothing returns a structured error instead: that is the policy's answer too, and
+    its own tests are all that is asked of it.
     """
 
     symbol: str
@@ -113,7 +116,10 @@ class FunctionReport:
 
 @dataclass(frozen=True, slots=True)
 class MechanicalReport:
-    """The checks of a function, a diff or a range of commits."""
+    """The checks of a function, a diff or a range of commits; those that claim the GPU come first.
+
+    `left_out` of them were not looked at.
+    """
 
     subject: str
     commit: str
@@ -125,7 +131,7 @@ class MechanicalReport:
     @property
     def is_done(self) -> bool:
         """Whether every check holds for every function: only then may one say that it is done."""
-        return not any(function.failed_checks for function in self.functions)
+        return not self.left_out and not any(function.failed_checks for function in self.functions)
 
 
 def as_document(report: MechanicalReport) -> dict[str, Any]:
@@ -218,7 +224,7 @@ def _gather(
 
     def observe(judgement: Judgement) -> None:
         proofs = Proofs(judgement)
-        functions = chosen(proofs, judgement)
+        functions = sorted(chosen(proofs, judgement), key=lambda one: not _claims_gpu(judgement, one))
         gathered.left_out = max(0, len(functions) - _MAX_FUNCTIONS)
         standing = Standing(judgement)
         gathered.reports = [
@@ -232,11 +238,14 @@ def _gather(
 def _is_about_gpu(judgement: Judgement, function: Fn) -> bool:
     summaries = judgement.summaries
     return (
-        judgement.is_gpu_located(function)
-        or judgement.is_gpu_named(function)
+        _claims_gpu(judgement, function)
         or function.index in summaries.launching
         or function.index in summaries.reads
     )
+
+
+def _claims_gpu(judgement: Judgement, function: Fn) -> bool:
+    return judgement.is_gpu_located(function) or judgement.is_gpu_named(function)
 
 
 def _report(
@@ -247,7 +256,7 @@ def _report(
     words: Mapping[tuple[str, str, str], TestWord],
 ) -> FunctionReport:
     run = proofs.run_by(function)[:_MAX_RUN]
-    launches = list(_launches(judgement, run))
+    launches = _launches(judgement, run)
     detours = list(_detours(judgement, run))
     stubs = list(_stubs(run))
     told = [
@@ -260,7 +269,7 @@ def _report(
         symbol=function.symbol,
         path=function.unit.path,
         line=function.line,
-        claims_gpu=judgement.is_gpu_located(function) or judgement.is_gpu_named(function),
+        claims_gpu=_claims_gpu(judgement, function),
         refusal=_line(refusal.function, refusal.call.name_start) if refusal is not None else None,
         kernels=launched.kernels,
         families=launched.families,
@@ -277,11 +286,15 @@ def _report(
     )
 
 
-def _launches(judgement: Judgement, run: Iterable[Fn]) -> Iterator[Line]:
+def _launches(judgement: Judgement, run: Iterable[Fn]) -> list[Line]:
+    """List the lines that put work on the device, the nearest first, and then those that prepare it."""
+    found: tuple[list[Line], list[Line]] = ([], [])
     for function in run:
         for call in function.facts.calls:
             if judgement.summaries.is_launch(function, call):
-                yield _line(function, call.name_start)
+                prepares = call.name in judgement.profile.launch.compile_calls or _PREPARES.search(call.name)
+                found[bool(prepares)].append(_line(function, call.name_start))
+    return [*found[False], *found[True]]
 
 
 def _detours(judgement: Judgement, run: Iterable[Fn]) -> Iterator[Detour]:

@@ -9,9 +9,16 @@ from pathlib import Path
 import pytest
 
 from audit.scanner.profile import load_profile
+from audit.scanner.proof import mechanical
 from audit.scanner.proof.__main__ import DOES_NOT_HOLD, FAILED, HOLDS, main
-from audit.scanner.proof.markdown import as_markdown
-from audit.scanner.proof.mechanical import FunctionReport, TestWord, report_changes, report_function
+from audit.scanner.proof.markdown import as_markdown, as_section
+from audit.scanner.proof.mechanical import (
+    FunctionReport,
+    MechanicalReport,
+    TestWord,
+    report_changes,
+    report_function,
+)
 from audit.scanner.source.memory import MemorySource
 from tests.git import commit_files
 from tests.workers.workspace import FILES
@@ -134,3 +141,42 @@ def test_the_command_tells_by_its_exit_status_whether_the_checks_hold(
     assert main([str(work), "--rev", "HEAD", "--since", first, "--no-fail", "--format", "json"]) == HOLDS
     assert json.loads(capsys.readouterr().out)["is_done"] is False
     assert main([str(work), "--rev", "nowhere", "--function", "f"]) == FAILED
+
+
+def test_the_line_that_is_shown_launches_and_does_not_just_compile() -> None:
+    shown = reported().answers[1].answer
+    assert shown == "mini-gpu/src/ops.rs:7: `launch(kernel, x)`"
+    assert [line.text for line in reported().launches][-1].startswith("let kernel = get_or_compile")
+
+
+def test_what_was_not_looked_at_is_not_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = {
+        test: TestWord("on-device", is_proof=True, passes_without_gpu=False)
+        for test in (*PROVED, ("mini-gpu", "exp", "exp_runs"))
+    }
+    after = {**FILES, OPS: FILES[OPS].replace("_kernel", "_v2")}
+    after[OPS] = after[OPS].replace(
+        "let kernel = get_or_compile(device, NEVER", "let never = f(device, NEVER"
+    )
+
+    def changes() -> MechanicalReport:
+        return report_changes(source(), source(after), profile=load_profile(), words=words)
+
+    assert len(changes().functions) == 3 and changes().left_out == 0
+    monkeypatch.setattr(mechanical, "_MAX_FUNCTIONS", 2)
+    report = changes()
+    assert report.left_out == 1 and all(not one.failed_checks for one in report.functions)
+    assert not report.is_done and "nobody may call that done" in as_markdown(report)
+
+
+def test_a_section_that_is_too_long_keeps_whole_rows_and_says_what_is_missing() -> None:
+    after = {**FILES, OPS: FILES[OPS].replace("_kernel", "_v2")}
+    report = report_changes(source(), source(after), profile=load_profile())
+    whole = as_section(report, most_characters=100_000)
+    assert whole.count("| `mini_gpu::ops::") == 3 and "<details>" in whole
+    assert whole.index("0 of 3 functions that claim the GPU") < whole.index("<details>")
+    short = as_section(report, most_characters=430)
+    rows = [line for line in short.splitlines() if line.startswith("| `")]
+    assert len(short) <= 430 and rows and all(row.endswith(" |") for row in rows)
+    assert f"{3 - len(rows)} more row" in short
+    assert as_section(report, most_characters=0) == ""
