@@ -95,6 +95,21 @@ class UnstructuredError(Rule):
             """,
         ),
         Example(
+            "pairs of devices between which nothing is moved",
+            """
+            pub fn to(&self, device: Device) -> FerrotorchResult<IntTensor> {
+                match (self.device(), device) {
+                    (Device::Cpu, Device::Cuda(ordinal)) => self.uploaded(ordinal),
+                    (Device::Cuda(_), Device::Cpu) => self.downloaded(),
+                    (from, to) => Err(FerrotorchError::InvalidArgument {  //~ FT016
+                        message: format!("unsupported move from {from:?} to {to:?}"),
+                    }),
+                }
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
             "operation that no kernel is registered for",
             """
             pub fn call(&self, op: &str, key: DispatchKey) -> FerrotorchResult<Tensor<f32>> {
@@ -292,6 +307,25 @@ class UnstructuredError(Rule):
                         }
                     })
                     .map_err(|e| FerrotorchError::Internal { message: format!("no thread: {e}") })
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
+            "bytes that elements do not fill",
+            """
+            pub fn host<I: Element>(t: &IntTensor<I>) -> FerrotorchResult<Vec<I>> {
+                if t.is_cuda() {
+                    let bytes = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?.gpu_to_cpu(t)?;
+                    let elem_size = std::mem::size_of::<I>();
+                    if bytes.len() % elem_size != 0 {
+                        return Err(FerrotorchError::InvalidArgument {
+                            message: format!("{} bytes are no whole elements", bytes.len()),
+                        });
+                    }
+                    return Ok(elements(&bytes));
+                }
+                Ok(t.data()?.to_vec())
             }
             """,
             path="ferrotorch-core/src/lib.rs",

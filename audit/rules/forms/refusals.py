@@ -20,6 +20,9 @@ _ELEMENT_TEST = re.compile(r"\bdtype\b|\bDType\b|size_of::<|\belem(?:ent)?_size\
 _DTYPES_DIFFER = re.compile(
     r"\bdtype(?:\(\))?\s*[!=]=\s*[\w.&*]*\bdtype(?:\(\))?|\bdtype(?:\(\))?\s*[!=]=\s*[\w.]+_dtype\b"
 )
+# A length that elements of some size do not fill.
+_REMAINDER = re.compile(r"%\s*(?:\w+::)*size_of::<\w+>\(\)")
+_REST = re.compile(r"(?:\(\s*)?(?:_|[a-z]\w*)(?:\s*,\s*(?:_|[a-z]\w*))*(?:\s*,?\s*\))?")
 # What says that a case is left out for want of work, and no argument is wrong.
 _GAP = re.compile(
     r"(?i)\bonly\b.{0,40}\bsupport|\bnot (?:yet )?implemented\b|\bnot yet\b|\bfollow[- ]?(?:up|on)\b"
@@ -98,12 +101,17 @@ def _refusal(judgement: Judgement, flow: Flow, call: Call, *, says_unsupported: 
         return "trait-default-stringly-err" if call.region == 0 or says_unsupported else ""
     tests = flow.tests_at(call.start, call.region)
     if judgement.summaries.place_at(function, call) is not Place.DEVICE:
-        refuses = _takes_buffer(judgement, function, tests) or _leaves_element_out(judgement, flow, tests)
+        refuses = (
+            _takes_buffer(judgement, function, tests)
+            or _leaves_element_out(judgement, flow, tests)
+            or _leaves_devices_out(judgement, tests)
+        )
         return "stringly-err" if says_unsupported and refuses else ""
     nearest = tests[0]
     if flow.place(nearest) is Place.DEVICE and nearest.encloses:
         return "stringly-err-guard"
-    tests_dtype = DTYPE_TEST.search(_DTYPES_DIFFER.sub("", flow.expand(nearest.subject)))
+    subject = _REMAINDER.sub("", _DTYPES_DIFFER.sub("", flow.expand(nearest.subject)))
+    tests_dtype = DTYPE_TEST.search(subject)
     return "stringly-err" if says_unsupported or tests_dtype else ""
 
 
@@ -138,4 +146,14 @@ def _leaves_element_out(judgement: Judgement, flow: Flow, tests: list[Test]) -> 
     types = (facts.return_type, *(parameter.type for parameter in facts.parameters))
     return bool(_ELEMENT_TEST.search(flow.expand(tests[0].subject))) and any(
         map(judgement.summaries.operands.names_buffer_type, types)
+    )
+
+
+def _leaves_devices_out(judgement: Judgement, tests: list[Test]) -> bool:
+    """Say whether an arm is for the pairs of devices that are left over."""
+    if not tests or not tests[0].holds or not _REST.fullmatch(tests[0].pattern.strip()):
+        return False
+    names_device = judgement.summaries.tests.mentions_device
+    return any(
+        not test.holds and test.group == tests[0].group and names_device(test.pattern) for test in tests
     )
