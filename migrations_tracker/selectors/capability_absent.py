@@ -19,7 +19,7 @@ from migrations_tracker.selectors.capability_list import (
     MatrixRow,
     Overview,
     StateCount,
-    percent,
+    shares,
 )
 
 COLUMNS = [(dtype, direction.value) for dtype in DTYPES for direction in Direction]
@@ -32,11 +32,11 @@ def absent_page(*, scan_run_id: int, filters: CapabilityFilters, number: int = 1
     operators = _operators(scan_run_id, filters)
     page_count = max(1, -(-len(operators) // PAGE_SIZE))
     number = min(max(number, 1), page_count)
-    cells = [cell for name in operators for cell in _cells(name, filters.device)]
+    cells = list(absent_cells(scan_run_id=scan_run_id, filters=filters))
     shown = operators[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
     gaps = sum(cell.is_gap for cell in cells)
     overview = Overview.of(scan_run_id)
-    state = StateCount(State.ABSENT.value, len(cells), gaps, percent(len(cells), len(cells)))
+    state = StateCount(State.ABSENT.value, len(cells), gaps, *shares([len(cells)]))
     return MatrixPage(
         rows=[MatrixRow(name, operator_family(name).value, _cells(name, filters.device)) for name in shown],
         columns=COLUMNS,
@@ -62,6 +62,8 @@ def absent_cells(*, scan_run_id: int, filters: CapabilityFilters) -> Iterator[Ca
 
 
 def _operators(scan_run_id: int, filters: CapabilityFilters) -> list[str]:
+    if filters.crate or filters.state not in ("", State.ABSENT.value):
+        return []
     served = Capability.objects.filter(scan_run_id=scan_run_id).order_by()
     known = set(served.values_list("operator", flat=True).distinct())
     words = [word.lower() for word in filters.text.split()]

@@ -93,6 +93,22 @@ def percent(part: int, whole: int) -> str:
     return f"{tenths // 10}.{tenths % 10} %"
 
 
+def shares(counts: Sequence[int]) -> list[str]:
+    """Write the shares of counts so that they add up to 100 %; a share that is not all never reads 100 %.
+
+    What rounding down leaves over goes where it took most.
+    """
+    total = sum(counts)
+    if not total:
+        return ["0 %" for _ in counts]
+    tenths = [1000 * count // total for count in counts]
+    by_loss = sorted(range(len(counts)), key=lambda at: (-(1000 * counts[at] % total), at))
+    raised = [at for at in by_loss if tenths[at] < 999]
+    for at in raised[: 1000 - sum(tenths)]:
+        tenths[at] += 1
+    return [f"{share // 10}.{share % 10} %" for share in tenths]
+
+
 def filters_read(query: QueryDict) -> CapabilityFilters:
     """Read the filters from a URL; a value that is none is left out."""
     family, state = query.get("family", ""), query.get("state", "")
@@ -188,12 +204,9 @@ def _state_counts(cells: QuerySet[Capability]) -> list[StateCount]:
         .annotate(cells=Count("id"), gaps=Count("id", filter=Q(is_gap=True)))
     )
     found = {state: (count, gaps) for state, count, gaps in rows}
-    total = sum(count for count, _ in found.values())
-    return [
-        StateCount(state.value, *found[state.value], percent(found[state.value][0], total))
-        for state in State
-        if state.value in found
-    ]
+    shown = [state.value for state in State if state.value in found]
+    parts = shares([found[state][0] for state in shown])
+    return [StateCount(state, *found[state], share) for state, share in zip(shown, parts, strict=True)]
 
 
 def _by_family(rows: QuerySet[Capability, tuple[str, str]]) -> list[tuple[str, str]]:

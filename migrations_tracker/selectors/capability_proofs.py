@@ -44,7 +44,10 @@ def layers_of(cells: Sequence[Capability]) -> list[tuple[str, list[LayerRow]]]:
                 continue
             key = (LAYERS.index(row["layer"]), row["path"], row["line"], row["symbol"])
             rows.setdefault(key, row)
-            cases.setdefault(key, []).append(cell)
+            served = cases.setdefault(key, [])
+            # A function that is called from several places serves a case once.
+            if cell not in served:
+                served.append(cell)
     grouped: dict[str, list[LayerRow]] = {}
     for key in sorted(rows):
         row = rows[key]

@@ -14,7 +14,7 @@ from audit.parity.catalogue import newest
 from audit.parity.matching import Verdict, squeeze
 from audit.parity.operations import GPU_KINDS, OperationKind
 from audit.selectors.source import source_texts
-from migrations_tracker.selectors.capability_list import percent
+from migrations_tracker.selectors.capability_list import percent, shares
 from migrations_tracker.selectors.keyset import KeysetPage, keyset_page
 from migrations_tracker.source_frames import SourceFrame, frame_of_source
 
@@ -95,7 +95,10 @@ def match_list(*, repository: Repository, filters: MatchFilters, cursor: str = "
     return MatchListPage(
         page=keyset_page(rows, columns=COLUMNS, cursor=cursor, size=PAGE_SIZE),
         total=fitting.count(),
-        verdicts=[(v.value, by_verdict[v], percent(by_verdict[v], total)) for v in Verdict],
+        verdicts=[
+            (verdict.value, by_verdict[verdict], share)
+            for verdict, share in zip(Verdict, shares([by_verdict[v] for v in Verdict]), strict=True)
+        ],
         operation_total=total,
         ruled_total=operations.filter(_is_ruled()).count(),
         crates=sorted({crate for _, _, crate, _ in groups}),

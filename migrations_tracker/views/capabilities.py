@@ -58,6 +58,9 @@ def capability_index(request: SignedInRequest) -> HttpResponse:
         labels = {family.value: label for family, label in FAMILY_LABELS.items()}
         context |= {
             "page": page,
+            "devices": [
+                (device, f"{device}: {gaps:,} of {count:,} are gaps") for device, count, gaps in page.devices
+            ],
             "groups": [(labels[family], rows) for family, rows in capability_list.families_of(page.rows)],
         }
     is_fragment = request.htmx and not request.htmx.boosted

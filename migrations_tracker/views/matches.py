@@ -38,6 +38,7 @@ def match_index(request: SignedInRequest) -> HttpResponse:
         context |= {
             "list": match_list(repository=choice.repository, filters=filters, cursor=query.get("page", "")),
             "kinds": [kind.value for kind in OperationKind],
+            "verdicts": [verdict.value for verdict in Verdict],
         }
     template = "match_list.html#results" if request.htmx and not request.htmx.boosted else "match_list.html"
     return render(request, template, context)

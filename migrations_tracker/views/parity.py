@@ -20,15 +20,18 @@ def parity_changes(request: SignedInRequest) -> HttpResponse:
     """Show the dumps side by side, and what changed between two of them."""
     query = request.GET
     filters = filters_read(query)
+    page = changes_page(
+        before=query.get("before", ""),
+        after=query.get("after", ""),
+        filters=filters,
+        cursor=query.get("page", ""),
+    )
     context = {
-        "list": changes_page(
-            before=query.get("before", ""),
-            after=query.get("after", ""),
-            filters=filters,
-            cursor=query.get("page", ""),
-        ),
+        "list": page,
         "filters": filters,
         "held_to": newest().version,
+        "dumps": [(dump.pk, str(dump)) for dump in page.dumps],
+        "subjects": [(value, f"{label}: {count:,}") for value, label, count in page.subjects],
     }
     is_fragment = request.htmx and not request.htmx.boosted
     return render(request, "parity_changes.html#results" if is_fragment else "parity_changes.html", context)

@@ -44,7 +44,7 @@ def site_index(request: SignedInRequest) -> HttpResponse:
         cursor = cursor_decode(request.GET.get("page", ""), filters.sort)
         context |= {
             "page": site_list(branch=choice.branch, filters=filters, cursor=cursor),
-            "rules": rule_list(),
+            "rules": [(rule.id, f"{rule.id} {rule.name}") for rule in rule_list()],
             "levels": LEVELS,
             "statuses": [(status.value, label) for status, label in STATUS_LABELS.items()],
             "sorts": [(key, order.label) for key, order in SORT_ORDERS.items()],

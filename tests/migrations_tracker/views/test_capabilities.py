@@ -15,6 +15,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
+from hypothesis import given
+from hypothesis import strategies as st
 
 from audit.models import (
     Capability,
@@ -27,7 +29,7 @@ from audit.parity.capability import State
 from audit.parity.catalogue import Direction
 from audit.services.parity import parity_dumps_import_shipped
 from migrations_tracker.selectors.capability_absent import public_operators
-from migrations_tracker.selectors.capability_list import percent
+from migrations_tracker.selectors.capability_list import percent, shares
 from tests.factories import (
     ingest,
     make_capability,
@@ -388,3 +390,25 @@ def test_a_share_that_is_not_all_never_reads_as_all() -> None:
     assert percent(9999, 10000) == "99.9 %"
     assert percent(3, 3) == "100.0 %"
     assert percent(0, 0) == "0 %"
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=1, max_size=12))
+def test_shares_add_up_and_none_is_a_tenth_of_a_percent_off(counts: list[int]) -> None:
+    total = sum(counts)
+    read = [round(10 * float(share.removesuffix(" %"))) for share in shares(counts)]
+    assert sum(read) == (1000 if total else 0)
+    for count, share in zip(counts, read, strict=True):
+        assert abs(share * total - 1000 * count) < max(total, 1)
+        assert share < 1000 or count == total
+
+
+def test_counts_of_what_only_pytorch_has_are_those_of_the_export(
+    ada_client: Client, matrix: FallbackSite
+) -> None:
+    query = "only=pytorch&gaps=1&family=fft"
+    page = ada_client.get(f"{LIST}?{query}").context["page"]
+    exported = ada_client.get(f"/capabilities.json?{query}").json()["capabilities"]
+    assert (page.cell_total, page.gap_total) == (len(exported), len(exported))
+    assert page.gap_total > 0
+    for nothing in ("only=pytorch&crate=minitorch-gpu", "only=pytorch&state=fallback"):
+        assert ada_client.get(f"{LIST}?{nothing}").context["page"].cell_total == 0
