@@ -6,6 +6,36 @@ from audit.rules.base import Example
 
 INVALID = (
     Example(
+        "host body that one of its callers calls without the gate",
+        """
+        fn check_opt_in(inputs: &[&Tensor<f32>], op: &'static str) -> FerrotorchResult<()> {
+            if !inputs.iter().any(|t| t.is_cuda()) {
+                return Ok(());
+            }
+            if std::env::var("FERROTORCH_ENABLE_GPU_FALLBACK").is_ok() {
+                tracing::warn!(op, "on the host; unset FERROTORCH_ENABLE_GPU_FALLBACK for an error");
+                return Ok(());
+            }
+            Err(FerrotorchError::NotImplementedOnCuda { op })
+        }
+
+        pub fn halved(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+            check_opt_in(&[x], "halved")?;
+            halves(x)
+        }
+
+        pub fn quartered(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+            halves(&halves(x)?)
+        }
+
+        fn halves(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+            let out = x.data_vec()?.iter().map(|v| v * 0.5).collect();  //~ FT005
+            Tensor::from_storage(TensorStorage::cpu(out), x.shape().to_vec(), false)
+        }
+        """,
+        path="ferrotorch-core/src/lib.rs",
+    ),
+    Example(
         "host body that one caller calls for any tensor",
         """
         pub fn scan(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
@@ -348,6 +378,17 @@ VALID = (
                 let out = probs.iter().map(|p| p * 0.5).collect();
                 Tensor::from_storage(TensorStorage::cpu(out), shape.to_vec(), false)
             }
+
+            pub fn halved(&self) -> FerrotorchResult<Tensor<f32>> {
+                check_opt_in(&[&self.probs], "halved")?;
+                halves(&self.probs)
+            }
+        }
+
+        fn halves(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+            let out = x.data_vec()?.iter().map(|v| v * 0.5).collect();
+            let halved = Tensor::from_storage(TensorStorage::cpu(out), x.shape().to_vec(), false)?;
+            halved.to(x.device())
         }
         """,
         path="ferrotorch-distributions/src/lib.rs",

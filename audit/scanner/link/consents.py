@@ -32,20 +32,38 @@ class Consents:
     def is_given_by_callers(self, function: Fn, read: Call) -> bool:
         """Say whether a function that only its own file can call is called behind gates that speak for it.
 
-        A gate of a method speaks for the fields of its own type, as the method that it calls has them.
+        A gate of a method speaks for the fields of its own type, as the method that it calls has them, and
+        for what it hands over.
         """
         operand = self._graph.operand(function, read)
-        if function.is_public or not re.match(r"[&*(\s]*self\.\w+", operand):
+        named = re.match(r"[&*(\s]*(self(?=\.)|\w+)", operand)
+        if function.is_public or named is None:
             return False
         callers = [(one, call) for one, call in self._graph.callers(function) if self._graph.is_examined(one)]
         return bool(callers) and all(
-            one.self_type == function.self_type
-            and self._graph.operand(one, call) == "self"
-            and self._is_given_for(
-                one, call, self._graph.flow(one).tests_at(call.start, call.region), operand
-            )
+            self._is_given_by(function, operand if named[1] == "self" else named[1], one, call)
             for one, call in callers
         )
+
+    def is_given_for_parameters(self, function: Fn) -> bool:
+        """Say whether a function that only its own file can call is given tensors that gates speak for."""
+        names_device = self._graph.operands.names_device_type
+        given = [one.name for one in function.facts.parameters if names_device(one.type)]
+        callers = [(one, call) for one, call in self._graph.callers(function) if self._graph.is_examined(one)]
+        return bool(given and callers and not function.is_public) and all(
+            self._is_given_by(function, name, one, call) for one, call in callers for name in given
+        )
+
+    def _is_given_by(self, function: Fn, operand: str, caller: Fn, call: Call) -> bool:
+        tests = self._graph.flow(caller).tests_at(call.start, call.region)
+        if operand.lstrip("&*( ").startswith("self."):
+            is_own = caller.self_type == function.self_type and self._graph.operand(caller, call) == "self"
+            return is_own and self._is_given_for(caller, call, tests, operand)
+        names = [one.name for one in function.facts.parameters if one.name != "self"]
+        given = self._graph.resolver.arguments(caller, call)
+        if operand not in names or len(names) != len(given):
+            return False
+        return self._is_given_for(caller, call, tests, given[names.index(operand)])
 
     def _is_given_for(self, function: Fn, call: Call, tests: Sequence[Test], operand: str) -> bool:
         if any(self._allows(function, test, self._gates.mentions, self._gates.opens) for test in tests):

@@ -184,6 +184,8 @@ class Pardons:
         tests = self._graph.flow(function).tests_at(call.start, call.region)
         if self._consents.is_given(function, call, tests):
             return "opt-in"
+        if self._consents.is_given_for_parameters(function):
+            return "callers-opt-in"
         around = frozenset(function.ancestors(call.region))
         for other in function.facts.calls:
             if other.region in around and other.start != call.start:
