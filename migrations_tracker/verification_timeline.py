@@ -10,6 +10,10 @@ WIDTH = 1000
 _LEFT = 110
 _LANE_HEIGHT = 30
 _MIN_WIDTH = 3.0
+#: A pause is drawn as long as a quarter of the device's work at most: a driver that starts for 20 ms would
+#: leave no room for kernels that last 2 µs.
+_LONGEST_PAUSE = 0.25
+_SHORTEST_LIMIT_NS = 1000
 MAX_SHOWN = 400
 #: What stands in which lane, in the order from above.
 LANES = (
@@ -29,6 +33,14 @@ class Bar:
     x: float
     y: int
     width: float
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """A pause that is drawn shorter than it was."""
+
+    x: float
     title: str
 
 
@@ -54,6 +66,7 @@ class Timeline:
     """A picture and its table. `left_out` events are in neither: the evidence holds them."""
 
     bars: Sequence[Bar]
+    breaks: Sequence[Break]
     rows: Sequence[Row]
     lanes: Sequence[tuple[str, str, int]]
     height: int
@@ -69,26 +82,47 @@ def timeline_of(traced: Mapping[str, Any] | None) -> Timeline | None:
     shown = events[:MAX_SHOWN]
     begin = shown[0][1]["at_ns"]
     end = max(event["at_ns"] + (event.get("device_ns") or 0) for _, event in shown)
-    span = max(end - begin, 1)
+    drawn, pauses = _without_long_pauses([event for _, event in shown])
     places = {lane: place for place, (lane, _) in enumerate(LANES)}
-    scale = (WIDTH - _LEFT - 10) / span
+    length = max(at + (event.get("device_ns") or 0) for at, (_, event) in zip(drawn, shown, strict=True))
+    scale = (WIDTH - _LEFT - 10) / max(length, 1)
     bars, rows = [], []
-    for process, event in shown:
+    for at, (process, event) in zip(drawn, shown, strict=True):
         lane = _lane(event)
-        offset, lasts = event["at_ns"] - begin, event.get("device_ns") or 0
-        rows.append(_row(process, event, lane, offset))
+        lasts = event.get("device_ns") or 0
+        rows.append(_row(process, event, lane, event["at_ns"] - begin))
         bars.append(
             Bar(
                 lane=lane,
-                x=round(_LEFT + offset * scale, 2),
+                x=round(_LEFT + at * scale, 2),
                 y=places[lane] * _LANE_HEIGHT + 6,
                 width=round(max(lasts * scale, _MIN_WIDTH), 2),
                 title=_title(rows[-1]),
             )
         )
+    breaks = [
+        Break(round(_LEFT + at * scale, 2), f"{lasts / 1000:,.0f} µs without a call") for at, lasts in pauses
+    ]
     lanes = [(lane, label, place * _LANE_HEIGHT + 20) for lane, label, place in _lanes()]
     height = len(LANES) * _LANE_HEIGHT + 8
-    return Timeline(bars, rows, lanes, height, span / 1000, len(events) - len(shown))
+    return Timeline(bars, breaks, rows, lanes, height, (end - begin) / 1000, len(events) - len(shown))
+
+
+def _without_long_pauses(events: Sequence[Mapping[str, Any]]) -> tuple[list[float], list[tuple[float, int]]]:
+    """Give each event its place in time with long pauses shortened, and those with their lengths."""
+    spans = [(event["at_ns"], event["at_ns"] + (event.get("device_ns") or 0)) for event in events]
+    limit = max(_LONGEST_PAUSE * sum(end - begin for begin, end in spans), _SHORTEST_LIMIT_NS)
+    until, left_out = spans[0][0], 0.0
+    places: list[float] = []
+    pauses: list[tuple[float, int]] = []
+    for begin, end in spans:
+        pause = begin - until
+        if pause > limit:
+            pauses.append((until - spans[0][0] - left_out + limit / 2, pause))
+            left_out += pause - limit
+        places.append(begin - spans[0][0] - left_out)
+        until = max(until, end)
+    return places, pauses
 
 
 def _lanes() -> Iterator[tuple[str, str, int]]:

@@ -9,9 +9,9 @@ from typing import Any
 
 from migrations_tracker.verification_timeline import Timeline, timeline_of
 from workers.models import Verification, VerifiedFunction
+from workers.services.outcomes import cuda_version
 
 LOG_SHOWN = 20_000
-_VERSION_READINGS = ("nvml", "nvidia-smi", "cuda", "nvcc", "rustc", "cupti", "kernel")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def verification_page(*, verification: Verification) -> VerificationPageData:
             )
             if run is not None
         ],
-        versions=_versions(job.probe),
+        versions=_versions(job.probe, job.bundle_manifest),
         devices=[
             reading["values"]
             for reading in job.probe.get("readings", ())
@@ -107,13 +107,26 @@ def _run_view(title: str, run: Mapping[str, Any]) -> RunView:
     )
 
 
-def _versions(probe: Mapping[str, Any]) -> list[tuple[str, str]]:
-    by_name = {reading["name"]: reading for reading in probe.get("readings", ())}
-    return [
-        (name, next(iter(by_name[name]["output"].splitlines()), "")[:200])
-        for name in _VERSION_READINGS
-        if name in by_name
-    ]
+def _versions(probe: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Name the versions that a result may hang on, each as it was read on the runner or in the bundle."""
+    values = {
+        reading["name"]: reading.get("values", {})
+        for reading in probe.get("readings", ())
+        if reading["exit_code"] == 0
+    }
+    kernel, machine = values.get("kernel", {}), values.get("platform", {})
+    found = (
+        ("Driver", values.get("nvml", {}).get("driver", "")),
+        ("CUDA of the driver", cuda_version(values.get("nvml", {}).get("cuda_driver", ""))),
+        ("CUDA toolkit", values.get("nvcc", {}).get("version", "")),
+        ("CUPTI", ", ".join(values.get("cupti", {}))),
+        ("Rust that built it", str(manifest.get("rustc", ""))),
+        ("Target CPU", str(manifest.get("target_cpu", ""))),
+        ("Processor", values.get("cpu", {}).get("model", "")),
+        ("Kernel", kernel.get("release", "") + (" under WSL" if kernel.get("wsl") == "yes" else "")),
+        ("C library", machine.get("libc", "")),
+    )
+    return [(name, text[:200]) for name, text in found if text]
 
 
 def _expected(expectation: Mapping[str, Any]) -> list[str]:
