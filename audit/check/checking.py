@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from audit.check.commits import CommitMessage, Range
+from audit.check.commits import Range
 from audit.claims.bearing import FALLBACK_RULES, Held, Measured, Place, hold_claims
 from audit.claims.finding import Claim, find_claims
 from audit.rules.base import Rule
@@ -23,12 +24,17 @@ from audit.scanner.source.base import Source
 from audit.scanner.source.opening import open_source
 from audit.scanner.suppression import is_suppressed
 
+_NOT_TOLD = re.compile(r"<!--.*?(?:-->|\Z)|^\s*[-*+] \[ \][^\n]*$", re.DOTALL | re.MULTILINE)
+
 
 @dataclass(frozen=True, slots=True)
 class HeldMessage:
-    """What a commit of the change claims, held against the whole change."""
+    """What a commit of the change claims, or the description of all, held against the whole change.
 
-    commit: CommitMessage
+    `commit_id` is empty for the description.
+    """
+
+    commit_id: str
     held: tuple[Held, ...]
 
 
@@ -52,8 +58,12 @@ def check_range(
     jobs: int,
     cache: Path | None,
     progress: ProgressBar,
+    description: str = "",
 ) -> Check:
-    """Scan where a change began and where it ends, and compare."""
+    """Scan where a change began and where it ends, and compare.
+
+    What `description`, the text of a pull request, claims is held against it too.
+    """
     source = open_source(path, change.head)
     chosen = profile_for(source, profile)
     needs_assembler = any(rule.needs_assembler for rule in rules)
@@ -89,10 +99,12 @@ def check_range(
         reports=reports,
     )
     comparison = compare(report, baseline)
-    return Check(change, source, report, comparison, _held(change, report, comparison))
+    return Check(change, source, report, comparison, _held(change, report, comparison, description))
 
 
-def _held(change: Range, report: ScanReport, comparison: Comparison) -> tuple[HeldMessage, ...]:
+def _held(
+    change: Range, report: ScanReport, comparison: Comparison, description: str
+) -> tuple[HeldMessage, ...]:
     standing = [_place(result) for result in report.results if not is_suppressed(result)]
     measured = Measured(
         ended=[
@@ -109,11 +121,21 @@ def _held(change: Range, report: ScanReport, comparison: Comparison) -> tuple[He
     read = [(message, find_claims(message.text)) for message in change.messages()]
     # What each commit counts was measured of all of them together.
     total = sum(claim.count or 0 for _, claims in read for claim in claims)
-    return tuple(
-        HeldMessage(message, tuple(_hold(claim, measured, total) for claim in claims))
-        for message, claims in read
-        if claims
-    )
+    # The description speaks of all of them, and counts what they count once more.
+    described = hold_claims(find_claims(_told_by(description)), measured)
+    held = [
+        HeldMessage("", described),
+        *(
+            HeldMessage(message.commit_id, tuple(_hold(claim, measured, total) for claim in claims))
+            for message, claims in read
+        ),
+    ]
+    return tuple(one for one in held if one.held)
+
+
+def _told_by(description: str) -> str:
+    """Leave out of a description what its template says, and what is still to be done."""
+    return _NOT_TOLD.sub("", description)
 
 
 def _hold(claim: Claim, measured: Measured, total: int) -> Held:

@@ -36,6 +36,7 @@ exit status:
 examples:
   python -m audit.check origin/main HEAD
   python -m audit.check origin/main HEAD --sarif check.sarif --markdown comment.md
+  python -m audit.check origin/main HEAD --body description.md
 """
 
 
@@ -78,6 +79,7 @@ def _run(given: argparse.Namespace) -> int:
             jobs=given.jobs,
             cache=None if given.no_cache else cache_folder(),
             progress=progress,
+            description=_text_of(given.body) if given.body else "",
         )
     finally:
         progress.finish()
@@ -92,6 +94,13 @@ def _run(given: argparse.Namespace) -> int:
     else:
         write_stdout([text.removesuffix("\n")])
     return RESULTS if fails(given.fail_on, check.report, check.comparison) else CLEAN
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError as error:
+        raise ScanError(f"{path} can't be read: {error.strerror}.") from error
 
 
 def _mechanical(given: argparse.Namespace, check: Check, most_characters: int) -> str:
@@ -137,6 +146,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--sarif-for", choices=("github",), help="SARIF as GitHub code scanning reads it")
     parser.add_argument(
         "--markdown", metavar="FILE", type=Path, help="write the comment there instead of standard output"
+    )
+    parser.add_argument(
+        "--body", metavar="FILE", type=Path, help="what the pull request says: its claims are checked too"
     )
     parser.add_argument(
         "--fail-on", choices=("new", "any", "none"), default="new", help="what gives exit status 1"

@@ -80,12 +80,14 @@ def _rows_of_gone(check: Check, names: Mapping[str, str]) -> Iterator[tuple[str,
 def _claims(check: Check) -> Iterator[str]:
     if not check.messages:
         return
-    yield from ("", "### What the commits say", "")
+    is_described = any(not message.commit_id for message in check.messages)
+    yield from ("", f"### What the {'description and the ' * is_described}commits say", "")
     for message in check.messages:
+        where = f"`{message.commit_id[:9]}`" if message.commit_id else "the description"
         for held in message.held:
             label = BEARING_LABELS[held.bearing]
             shown = f"**{label}**" if held.bearing is Bearing.NOT_BORNE_OUT else label
-            yield f"- {shown} (`{message.commit.commit_id[:9]}`): “{escaped(held.claim.text)}”"
+            yield f"- {shown} ({where}): “{escaped(held.claim.text)}”"
             yield f"  {escaped(held.text)}"
 
 

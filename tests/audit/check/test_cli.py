@@ -101,6 +101,26 @@ def test_a_claim_that_the_code_does_not_bear_out_is_told_and_fails_nothing(
     assert "119 claimed; 0 sites ended with a known outcome." in text
 
 
+def test_what_a_pull_request_says_is_held_against_all_of_its_commits(
+    tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commit_files(tree, {"src/lib.rs": refusal("relu")}, "gpu: Migrated 1 site of `gpu_relu`.")
+    body = tmp_path / "body.md"
+    body.write_bytes(
+        b"Migrated 2 GPU sites.\r\n\r\n- Migrated 1 site: `gpu_relu` refuses now.\r\n"
+        b"- [ ] Migrated 7 GPU sites.\r\n<!-- Say how many: Migrated 9 GPU sites.\r\n-->\r\n"
+    )
+    assert check(tree, "--body", body) == 0
+    text = capsys.readouterr().out
+    assert "### What the description and the commits say" in text
+    assert text.count("(the description)") == 2
+    wrong, right, commits = [line for line in text.splitlines() if line.startswith("- ")]
+    assert wrong.startswith("- **The scan does not bear it out** (the description): ")
+    assert right.startswith("- The scan agrees (the description): ")
+    assert commits.startswith("- The scan agrees (`")
+    assert check(tree, "--body", tmp_path / "missing.md") == 2
+
+
 def test_the_exit_status_follows_what_was_asked(tree: Path) -> None:
     commit_files(tree, {"README.md": "# x\n"})
     assert check(tree) == 0
