@@ -85,6 +85,13 @@ def tell() -> None:
         SiteEvent.objects.order_by("kind", "outcome").values_list("kind", "outcome").annotate(Count("id"))
     ):
         print(f"{count:6} {kind} {outcome or ('without outcome' if kind == 'closed' else '')}".rstrip())
+    untold = SiteEvent.objects.filter(kind="closed", outcome="").order_by("branch_scan__position")
+    for event in untold.select_related("site", "branch_scan__scan_run__commit"):
+        commit = event.branch_scan.scan_run.commit
+        day = f"{commit.committed_at:%Y-%m-%d}" if commit.committed_at else ""
+        print(
+            f"       at {commit.short_id} {day}: {event.site.rule_id} {event.site.symbol} {event.site.path}"
+        )
     for match_pass, count in (
         Lineage.objects.order_by("match_pass").values_list("match_pass").annotate(Count("id"))
     ):
@@ -93,9 +100,9 @@ def tell() -> None:
 
 def faults() -> list[str]:
     """Return what does not add up in the stored history."""
-    from django.db.models import Count, Sum
+    from django.db.models import Count, F, Sum
 
-    from audit.models import BranchScan, Result
+    from audit.models import BranchScan, Result, SiteEvent, SiteState
 
     found = []
     before = 0
@@ -106,6 +113,16 @@ def faults() -> list[str]:
         if tallied != row.open_count:
             found.append(f"{row.scan_run.commit.short_id}: {tallied} tallied of {row.open_count}")
         before = row.open_count
+    for event in SiteEvent.objects.filter(
+        kind="closed", branch_scan__scan_run__commit__committed_at__isnull=True
+    ):
+        found.append(f"site {event.site_id} is gone at no date")
+    closed = SiteState.objects.filter(is_open=False).count()
+    ended = SiteState.objects.filter(is_open=False, closed_scan__isnull=False).filter(
+        site__events__kind="closed", site__events__branch_scan__scan_run=F("closed_scan")
+    )
+    if ended.values("pk").distinct().count() != closed:
+        found.append("a site is closed without the commit at which it went")
     twice = Result.objects.values("scan_run", "site").annotate(times=Count("id")).filter(times__gt=1)
     found += [f"scan {row['scan_run']}: site {row['site']} is there {row['times']} times" for row in twice]
     return found
