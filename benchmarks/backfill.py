@@ -113,10 +113,10 @@ def faults() -> list[str]:
         if tallied != row.open_count:
             found.append(f"{row.scan_run.commit.short_id}: {tallied} tallied of {row.open_count}")
         before = row.open_count
-    for event in SiteEvent.objects.filter(
+    undated = SiteEvent.objects.filter(
         kind="closed", branch_scan__scan_run__commit__committed_at__isnull=True
-    ):
-        found.append(f"site {event.site_id} is gone at no date")
+    )
+    found += [f"site {event.site_id} is gone at no date" for event in undated]
     closed = SiteState.objects.filter(is_open=False).count()
     ended = SiteState.objects.filter(is_open=False, closed_scan__isnull=False).filter(
         site__events__kind="closed", site__events__branch_scan__scan_run=F("closed_scan")
