@@ -203,6 +203,29 @@ def test_a_merge_brings_the_sites_of_its_branch_as_the_same_sites(tree: Path) ->
     assert open_on("topic") == ["gpu_gelu", "gpu_relu", "gpu_silu"]
 
 
+def test_a_branch_that_was_rebased_has_the_same_sites(tree: Path) -> None:
+    repository = repository_add(location=str(tree), actor=None)
+    scan(repository)
+    git(tree, "checkout", "--quiet", "-b", "topic")
+    commit_files(tree, {"minitorch-gpu/src/other.rs": code(silu=SILENT)})
+    commit_files(tree, {"minitorch-gpu/src/third.rs": code(tanh=SILENT)})
+    scan(repository, "topic")
+    before = {site.pk: site.symbol for site in FallbackSite.objects.all()}
+    git(tree, "checkout", "--quiet", "main")
+    commit_files(tree, {LIB: "// moved down\n" + code(relu=SILENT, gelu=REFUSING)})
+    scan(repository)
+    git(tree, "checkout", "--quiet", "topic")
+    git(tree, "-c", "user.name=Ada", "-c", "user.email=ada@example.org", "rebase", "--quiet", "main")
+    rebased = scan(repository, "topic")
+    assert rebased.applies_to_branch
+    assert {site.pk: site.symbol for site in FallbackSite.objects.all()} == before
+    assert open_on("main") == ["gpu_relu"]
+    assert open_on("topic") == ["gpu_relu", "gpu_silu", "gpu_tanh"]
+    gone = SiteState.objects.get(branch__name="topic", is_open=False)
+    assert (gone.symbol, gone.outcome) == ("minitorch_gpu::gpu_gelu", "structured-error")
+    assert [row.new_count for row in BranchScan.objects.filter(branch__name="topic")][1:] == [0]
+
+
 def test_a_commit_of_a_clock_that_goes_wrong_is_newer_than_its_parent(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,9 +24,25 @@ Files = dict[str, bytes]
 
 
 def crate(prefix: str = "m", name: str = "ferrotorch-gpu") -> Files:
+    return Crate(_modules(prefix), name).files()
+
+
+def _modules(prefix: str) -> dict[str, tuple[str, ...]]:
     shapes = [ARM, READBACK, ARM, READBACK, ARM]
-    modules = {f"{prefix}{n}": (shape.replace("NAME", f"mark{n}"),) for n, shape in enumerate(shapes)}
-    return Crate(modules, name).files()
+    return {f"{prefix}{n}": (shape.replace("NAME", f"mark{n}"),) for n, shape in enumerate(shapes)}
+
+
+def in_one_module() -> Files:
+    """Return the crate with all functions in the module that held the first."""
+    text = "".join("".join(texts) for texts in _modules("m").values())
+    return Crate({"m0": (text,)}).files()
+
+
+def of_two_crates() -> Files:
+    """Return the crate with two of its modules in a crate of their own."""
+    modules = _modules("m")
+    other = {name: modules.pop(name) for name in ("m3", "m4")}
+    return {**Crate(modules).files(), **Crate(other, "ferrotorch-cubecl").files()}
 
 
 def with_functions_renamed(files: Mapping[str, bytes]) -> Files:
@@ -42,6 +58,8 @@ EDITS: dict[str, Callable[[], Files]] = {
         crate(prefix="r"), "let host", "let n = a.len();\n    let host"
     ),
     "functions renamed": lambda: with_functions_renamed(crate()),
+    "modules moved into another": in_one_module,
+    "a part became a crate": of_two_crates,
     "a crate renamed": lambda: crate(name="ferrotorch-cubecl"),
     "the same again": crate,
 }
@@ -74,6 +92,16 @@ def test_ids_owners_and_statuses_are_kept(edit: str) -> None:
     assert decided() == before
     assert FallbackSite.objects.count() == len(before) == 5
     assert SiteState.objects.filter(is_open=True).count() == 5
+
+
+def test_what_was_decided_is_kept_when_crates_are_merged() -> None:
+    repository = make_repository()
+    ingest(repository, report_of(of_two_crates()))
+    before = decided()
+    summary = ingest(repository, report_of(crate()))
+    assert summary.new_sites == summary.reopened_sites == summary.absent_sites == ()
+    assert decided() == before
+    assert len(before) == 5
 
 
 def test_the_same_commit_five_times_changes_nothing() -> None:
