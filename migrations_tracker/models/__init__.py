@@ -9,7 +9,7 @@ from migrations_tracker.models.notice import Channel, Delivery, Frequency, Notic
 from migrations_tracker.models.plan import Plan, PlanEvent, Precedence, PrecedenceState, UnitMember, WorkUnit
 from migrations_tracker.models.report import MigrationReport
 from migrations_tracker.models.schedule import Absence, Person, Schedule, ScheduledUnit
-from migrations_tracker.models.search import SearchDocument, SearchMark, SearchWord
+from migrations_tracker.models.search import SearchDocument, SearchLexeme, SearchMark, SearchWord
 from migrations_tracker.models.site_migration import SiteMigration, Transition
 from migrations_tracker.models.suppression import Suppression, SuppressionStatus
 
@@ -36,6 +36,7 @@ __all__ = [
     "Schedule",
     "ScheduledUnit",
     "SearchDocument",
+    "SearchLexeme",
     "SearchMark",
     "SearchWord",
     "SiteMigration",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.contrib.postgres.indexes import GinIndex, OpClass
+from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVector, SearchVectorField
 from django.db import models
 from django.db.models import Q, Value
@@ -63,11 +63,18 @@ class SearchWord(models.Model):
 
     word = models.CharField(max_length=60, unique=True, db_collation="C")
 
-    class Meta:
-        indexes = (GinIndex(OpClass("word", name="gin_trgm_ops"), name="search_word_trgm_idx"),)
-
     def __str__(self) -> str:
         return self.word
+
+
+class SearchLexeme(models.Model):
+    """How many documents have a lexeme, without those that are very many; the empty one has the total."""
+
+    lexeme = models.CharField(max_length=200, unique=True, db_collation="C")
+    documents = models.PositiveIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.lexeme}: {self.documents}"
 
 
 class SearchMark(models.Model):

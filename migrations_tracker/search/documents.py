@@ -55,4 +55,8 @@ class Source(ABC):
 
     @abstractmethod
     def documents(self, scope: int | None) -> Iterator[Document]:
-        """Yield the documents of a scope."""
+        """Yield the documents of a scope; of a bulk kind those that are not in the index as they are."""
+
+    def gone(self, scope: int | None) -> Iterator[str]:
+        """Yield the keys that a bulk kind has no documents of any more."""
+        raise NotImplementedError

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 from django.db import connection
@@ -22,7 +23,10 @@ MAX_QUESTION = 400
 MAX_WORDS = 14
 # A word that is in more of the documents than this says little; without better ones it still has to do.
 COMMON_SHARE = 0.3
-SIMILAR_ENOUGH = 0.35
+# A word differs in so many letters at most from one that it may stand for; a short one in one.
+MOST_LETTERS, SHORT = 3, 6
+# Where more documents than this have one of the words, only those that have two of them are ranked.
+MOST_LOOKED_AT, PAIRED = 1500, 6
 SIMILAR_SHOWN = 2
 # What a clause is worth to who asks what may or must be done.
 CLAUSE_WORTH = 1.4
@@ -86,6 +90,7 @@ class _Term:
 
     word: str
     lexemes: list[str]
+    documents: int = 0
     weight: float = 1.0
     is_name: bool = False
 
@@ -146,13 +151,13 @@ def _terms(question: str) -> tuple[list[_Term], Mapping[str, Sequence[str]]]:
     asked = distinct(word for word, _ in words)[:MAX_WORDS]
     lexemes = _lexemes([*asked, *(other for word in asked for other in SYNONYMS.get(word, ()))])
     terms = [_Term(word, [lexemes[word]], is_name=word in named_words) for word in asked if lexemes.get(word)]
-    counts, total = _counts([term.lexemes[0] for term in terms])
-    corrections = _correct(terms, counts)
+    counts, total, known = _counts(terms)
+    corrections = _correct([term for term in terms if term.word not in known])
     for term in terms:
         term.lexemes += [lexemes[o] for o in SYNONYMS.get(term.word, ()) if lexemes.get(o)]
-        found = max((counts.get(lexeme, 0) for lexeme in term.lexemes), default=0)
+        term.documents = max((counts.get(lexeme, 0) for lexeme in term.lexemes), default=0)
         # At least one document is reckoned with: nothing weighs nothing.
-        term.weight = math.log(1 + max(total, 1) / (1 + found))
+        term.weight = math.log(1 + max(total, 1) / (1 + term.documents))
     return [term for term in terms if term.lexemes], corrections
 
 
@@ -167,29 +172,25 @@ def _lexemes(words: Sequence[str]) -> dict[str, str]:
         return {word: lexeme for word, lexeme in cursor.fetchall() if lexeme}
 
 
-def _counts(lexemes: Sequence[str]) -> tuple[dict[str, int], int]:
-    """Count the documents that have each lexeme, the very many ones apart: of those, whether there is one."""
+def _counts(terms: Sequence[_Term]) -> tuple[dict[str, int], int, frozenset[str]]:
+    """Count the documents that have each lexeme, and all; return the words that some document has, too."""
     with connection.cursor() as cursor:
         cursor.execute(
             """
-            SELECT lexeme,
-                (SELECT count(*) FROM migrations_tracker_searchdocument
-                 WHERE NOT is_bulk AND vector @@ quote_literal(lexeme)::tsquery),
-                EXISTS (SELECT FROM migrations_tracker_searchdocument
-                 WHERE is_bulk AND vector @@ quote_literal(lexeme)::tsquery)
-            FROM unnest(%s::text[]) AS lexeme
+            SELECT lexeme, documents, '' FROM migrations_tracker_searchlexeme WHERE lexeme = ANY(%s)
+            UNION ALL SELECT '', 0, word FROM migrations_tracker_searchword WHERE word = ANY(%s)
             """,
-            [list(lexemes)],
+            [["", *(term.lexemes[0] for term in terms)], [term.word for term in terms]],
         )
         rows = cursor.fetchall()
-        cursor.execute("SELECT count(*) FROM migrations_tracker_searchdocument WHERE NOT is_bulk")
-        total = cursor.fetchone()[0]
-    return {lexeme: max(count, int(is_there)) for lexeme, count, is_there in rows}, total
+    counts = {lexeme: count for lexeme, count, word in rows if not word}
+    total = counts.pop("", 0)
+    found = {word for _, _, word in rows if word}
+    return counts, total, frozenset(found.union(term.word for term in terms if counts.get(term.lexemes[0])))
 
 
-def _correct(terms: list[_Term], counts: Mapping[str, int]) -> dict[str, Sequence[str]]:
+def _correct(unknown: Sequence[_Term]) -> dict[str, Sequence[str]]:
     """Replace the words that no document has by similar ones that some have."""
-    unknown = [term for term in terms if not counts.get(term.lexemes[0])]
     corrections: dict[str, Sequence[str]] = {}
     for term in unknown:
         similar = _similar(term.word)
@@ -201,12 +202,16 @@ def _correct(terms: list[_Term], counts: Mapping[str, int]) -> dict[str, Sequenc
 
 
 def _similar(word: str) -> list[str]:
+    """Return the words that differ in few letters, the nearest first: two letters exchanged count as two."""
+    most = 1 if len(word) < SHORT else MOST_LETTERS
     with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('pg_trgm.similarity_threshold', %s, true)", [str(SIMILAR_ENOUGH)])
         cursor.execute(
-            "SELECT word FROM migrations_tracker_searchword WHERE word %% %s "
-            "ORDER BY similarity(word, %s) DESC, length(word), word LIMIT %s",
-            [word, word, SIMILAR_SHOWN],
+            """
+            SELECT word, levenshtein_less_equal(word, %s, %s) AS letters FROM migrations_tracker_searchword
+            WHERE length(word) BETWEEN %s AND %s AND levenshtein_less_equal(word, %s, %s) <= %s
+            ORDER BY letters, abs(length(word) - %s), word LIMIT %s
+            """,
+            [word, most, len(word) - most, len(word) + most, word, most, most, len(word), SIMILAR_SHOWN],
         )
         return [row[0] for row in cursor.fetchall()]
 
@@ -216,7 +221,7 @@ def _ranked(filters: SearchFilters, terms: Sequence[_Term]) -> list[tuple]:  # t
     telling = [t for t in terms if t.weight >= math.log(1 + 1 / COMMON_SHARE)] or [
         t for t in terms if t.weight == best
     ]
-    names = [term for term in terms if term.is_name] or telling
+    names = [term for term in terms if term.is_name]
     narrowed, values = _narrowing(filters)
     # Nothing from the question is written into the text: `narrowed` is made of the clauses of `_narrowing`.
     statement = f"""
@@ -248,9 +253,9 @@ def _ranked(filters: SearchFilters, terms: Sequence[_Term]) -> list[tuple]:  # t
     """  # noqa: S608
     exact = filters.question.lower()
     parameters: list[Any] = [
-        *(_any(telling), *values),
+        *(_wanted(telling), *values),
         *(" & ".join(f"({term.query})" for term in terms), *values),
-        *(_any(names) if any(t.is_name for t in terms) else _any(terms, joint=" & "), *values),
+        *(_any(names or terms, joint=" | " if names else " & "), *values),
         *(exact, exact, CLAUSE_WORTH if asks_for_a_clause(filters.question) else 1.0),
         *([term.query for term in terms], [term.weight for term in terms]),
     ]
@@ -258,6 +263,16 @@ def _ranked(filters: SearchFilters, terms: Sequence[_Term]) -> list[tuple]:  # t
         cursor.execute(statement, parameters)
         rows: list[tuple] = cursor.fetchall()  # type: ignore[type-arg]
     return rows
+
+
+def _wanted(terms: Sequence[_Term]) -> str:
+    """Return what is ranked: documents with any of the words, or with two where these are too many."""
+    if sum(term.documents for term in terms) <= MOST_LOOKED_AT or len(terms) == 1:
+        return _any(terms)
+    rarest = sorted(terms, key=lambda term: term.documents)[:PAIRED]
+    alone = [term.query for term in rarest if term.documents <= MOST_LOOKED_AT // PAIRED]
+    pairs = [f"({one.query}) & ({other.query})" for one, other in combinations(rarest, 2)]
+    return " | ".join(f"({query})" for query in (*alone, *pairs))
 
 
 def _any(terms: Sequence[_Term], joint: str = " | ") -> str:

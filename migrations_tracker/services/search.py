@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from django.db import connection, transaction
 
-from migrations_tracker.models import SearchDocument, SearchMark, SearchWord
+from migrations_tracker.models import SearchDocument, SearchLexeme, SearchMark, SearchWord
 from migrations_tracker.search.documents import TEXT_SHOWN, Document, Source, in_scope
 from migrations_tracker.search.registry import SOURCES
 from migrations_tracker.search.words import LONGEST, indexed
@@ -35,6 +35,13 @@ _WRITE = f"""
     ON CONFLICT (kind, key) DO UPDATE SET ({_TOLD}) = ROW ({_NEW})
     WHERE ({", ".join(f"d.{column}" for column in _COLUMNS)}) IS DISTINCT FROM ({_NEW})
 """  # noqa: S608
+_LEXEMES = """
+    INSERT INTO migrations_tracker_searchlexeme (lexeme, documents)
+    SELECT word, ndoc
+    FROM ts_stat('SELECT vector FROM migrations_tracker_searchdocument WHERE NOT is_bulk')
+    WHERE length(word) <= %s
+    UNION ALL SELECT '', count(*) FROM migrations_tracker_searchdocument WHERE NOT is_bulk
+"""
 # The words of prose are many and common; where a document is one of a hundred thousand, its names are enough.
 _WORDS = """
     INSERT INTO migrations_tracker_searchword (word)
@@ -65,7 +72,16 @@ def search_refresh(*, kinds: Iterable[str] | None = None) -> dict[str, int]:
             if marks.get(scope) != state:
                 count = _scope_write(source, scope, state)
                 changed[source.kind] = changed.get(source.kind, 0) + count
+    if any(changed.get(source.kind) for source in SOURCES if not source.is_bulk):
+        _lexemes_count()
     return changed
+
+
+def _lexemes_count() -> None:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [INDEX_LOCK])
+        SearchLexeme.objects.all().delete()
+        cursor.execute(_LEXEMES, [LONGEST])
 
 
 def search_reindex() -> dict[str, int]:
@@ -89,8 +105,13 @@ def _scope_write(source: Source, scope: int | None, state: str) -> int:
         with cursor.copy(f"COPY search_stage ({_TOLD}) FROM STDIN") as copy:
             for row in rows:
                 copy.write_row(row)
-        cursor.execute(_REMOVE, [source.kind, scope])
-        count: int = cursor.rowcount
+        count: int
+        if source.is_bulk:
+            gone = SearchDocument.objects.filter(kind=source.kind, key__in=list(source.gone(scope)))
+            count = gone.delete()[0]
+        else:
+            cursor.execute(_REMOVE, [source.kind, scope])
+            count = cursor.rowcount
         cursor.execute(_WRITE)
         count += cursor.rowcount
         cursor.execute(_WORDS, [SHORTEST_WORD, LONGEST])
