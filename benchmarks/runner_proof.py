@@ -2,7 +2,8 @@
 
 PostgreSQL, broker, web app and runner are started on this machine; the sample crate's job goes from the
 database by Celery to the runner and comes back over HTTP. With `--ptx-of FOLDER` so do the PTX texts of a
-folder of Rust, and what the driver answers is heard by the next scan. Each verdict that the server computed
+folder of Rust, and what the driver answers is heard by the next scan. With `--gpu-seconds N` a job is cut
+short after so long on the device, and what was left over is continued. Each verdict that the server computed
 is held against the sample's `expectations.json`. Exit 0: all are right. Where the machine has no device, the
 job ends in `no-device` and the exit status is 3.
 """
@@ -38,6 +39,7 @@ def main() -> int:
     parser.add_argument("--bundle", type=Path, required=True, help="the sample crate's test bundle")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--ptx-of", type=Path, help="a folder whose PTX is loaded on the driver, too")
+    parser.add_argument("--gpu-seconds", type=float, default=0, help="cut jobs short after so long")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
@@ -47,7 +49,7 @@ def main() -> int:
         # Services and tested code run as other users, who have to pass through.
         place.chmod(0o755)
         _start_services(stack, place)
-        status = _prove(stack, place, options.bundle, options.out)
+        status = _prove(stack, place, options.bundle, options.out, options.gpu_seconds)
         failed = prove_ptx(options.ptx_of, options.out, _wait) if options.ptx_of else 0
         return status or int(failed > 0)
 
@@ -105,7 +107,7 @@ def _process(command: list[str], log: Path, **environment: str) -> Iterator[subp
             process.kill()
 
 
-def _prove(stack: ExitStack, place: Path, bundle_file: Path, out: Path) -> int:
+def _prove(stack: ExitStack, place: Path, bundle_file: Path, out: Path, gpu_seconds: float) -> int:
     import django
 
     django.setup()
@@ -140,11 +142,13 @@ def _prove(stack: ExitStack, place: Path, bundle_file: Path, out: Path) -> int:
     _wait(lambda: " ready." in (out / "runner.log").read_text(errors="replace"), "the runner", START_S)
     repository = make_repository("gpuproof")
     bundle = bundle_keep(repository=repository, file=bundle_file, actor=None)
-    return _run(repository, bundle, BundleRef(bundle.sha256), out)
+    return _run(repository, bundle, BundleRef(bundle.sha256), out, gpu_seconds)
 
 
-def _run(repository: Any, bundle: Any, reference: Any, out: Path) -> int:
+def _run(repository: Any, bundle: Any, reference: Any, out: Path, gpu_seconds: float) -> int:
     from dataclasses import replace
+
+    from django.conf import settings
 
     from audit.models import Commit
     from tests.workers.runner.gpuproof import sample, sample_job
@@ -157,15 +161,24 @@ def _run(repository: Any, bundle: Any, reference: Any, out: Path) -> int:
     )
     begun = time.monotonic()
 
+    chain = [job]
+
     def over() -> bool:
         jobs_dispatch()
-        job.refresh_from_db()
-        return job.is_over
+        chain[-1].refresh_from_db()
+        if chain[-1].outcome_state == "cut-short":
+            # As if a day had gone by: the next job has as much time again.
+            settings.GPU_MINUTES_PER_SCAN += gpu_seconds / 60
+            chain.append(chain[-1].continued_by)
+        return bool(chain[-1].is_over)
 
+    settings.GPU_MINUTES_PER_SCAN = gpu_seconds / 60
     _wait(over, "the outcome")
     seconds = time.monotonic() - begun
+    verified = [found for one in chain for found in one.verifications.order_by("position")]
+    job = chain[-1]
     wrong = []
-    for expected, found in zip(sample().tests, job.verifications.order_by("position"), strict=False):
+    for expected, found in zip(sample().tests, verified, strict=False):
         got = (found.verdict, found.passes_without_gpu, found.compared_values)
         want = (expected.verdict.value, expected.passes_without_gpu, expected.compared_values)
         is_right = got == want
@@ -178,10 +191,11 @@ def _run(repository: Any, bundle: Any, reference: Any, out: Path) -> int:
         "runner": job.runner.name if job.runner else None,
         "events": [
             [event.created_at.isoformat(), event.act, event.detail]
-            for event in job.events.order_by("pk").select_related("runner")
+            for one in chain
+            for event in one.events.order_by("pk").select_related("runner")
         ],
         "seconds": round(seconds, 3),
-        "gpu_seconds": job.gpu_seconds,
+        "gpu_seconds": [one.gpu_seconds for one in chain],
         "probe": job.probe,
         "tracer": job.tracer,
         "canaries": job.canaries,
@@ -193,14 +207,16 @@ def _run(repository: Any, bundle: Any, reference: Any, out: Path) -> int:
                 "reason": found.reason,
                 "evidence": found.evidence,
             }
-            for found in job.verifications.order_by("position")
+            for found in verified
         ],
         "wrong": wrong,
     }
     (out / "celery-proof.json").write_text(json.dumps(document, indent=1))
-    count = job.verifications.count()
+    count = len(verified)
+    times = ", ".join(f"{one.gpu_seconds:.1f} s" for one in chain)
     print(
-        f"{job.outcome_state}: {count - len(wrong)} of {len(spec.tests)} right, {seconds:.1f} s from asking"
+        f"{job.outcome_state}: {count - len(wrong)} of {len(spec.tests)} right, {seconds:.1f} s from asking, "
+        f"in {len(chain)} jobs ({times} on the device)"
     )
     if job.outcome_state == "no-device":
         print(job.outcome_reason)

@@ -83,7 +83,7 @@ def store_mechanical_report(job: VerificationJob) -> None:
     report = report_function(source, "gpu_relu", profile=load_profile())
     MechanicalReport.objects.create(
         repository=job.repository,
-        commit=job.commit,
+        commit=Commit.objects.get(object_id="0" * 40),
         symbol="gpu_relu",
         state=RowState.SUCCEEDED,
         finished_at=Now(),
@@ -116,7 +116,7 @@ def test_nothing_is_found_on_any_page_of_a_verification(
     store_mechanical_report(recorded)
     VerificationRequest.objects.create(
         repository=repository,
-        commit=recorded.commit,
+        commit=Commit.objects.get(object_id="0" * 40),
         target=RequestTarget.CHANGE,
         text="f" * 40,
         state=RowState.PENDING,
