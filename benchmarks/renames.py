@@ -1,7 +1,7 @@
 """Rename files in real commits, and say which sites are known again.
 
     python -m benchmarks.renames named REPO COMMIT:OLD:NEW ...
-    python -m benchmarks.renames injected REPO [--branch B] [--every N] [--seed N]
+    python -m benchmarks.renames injected REPO [--branch B] [--every N] [--skip N] [--seed N]
 
 REPO is a clone. `named` takes renames that its history has: the sites of the old file in the commit's first
 parent, and what each is at the commit. `injected` takes each commit (or every Nth) and renames one more file,
@@ -117,16 +117,17 @@ def _fate(number: int, found: dict[int | None, Match], report: ScanReport) -> st
     return f"{outcome.outcome.value}: {outcome.text}" if outcome is not None else "absent, without outcome"
 
 
-def injected(scanner: Scanner, branch: str, every: int, seed: int) -> None:
+def injected(scanner: Scanner, branch: str, every: int, skip: int, seed: int) -> None:
     """Inject a rename into commits and print what was kept, lost and doubled."""
     commits = [
         line.split(" ")
         for line in scanner.git("log", "--topo-order", "--reverse", "--format=%H %P", branch or "HEAD")
         if " " in line
     ]
-    draw = random.Random(seed)
     sums: Counter[str] = Counter()
-    for commit, parent, *_ in commits[::every]:
+    for commit, parent, *_ in commits[skip::every]:
+        # What is drawn for a commit depends on no other: a run can go on where another ended.
+        draw = random.Random(f"{seed} {commit}")
         if (one := inject(scanner, commit, parent, draw)) is None:
             sums["commits without a file to rename"] += 1
             continue
@@ -206,6 +207,7 @@ def main() -> None:
     made.add_argument("repository")
     made.add_argument("--branch", default="")
     made.add_argument("--every", type=int, default=1)
+    made.add_argument("--skip", type=int, default=0, help="leave so many commits out from the first")
     made.add_argument("--seed", type=int, default=20261128)
     for mode in (of_history, made):
         mode.add_argument("--cache", type=Path, help="keep what is read of files in this folder")
@@ -215,7 +217,7 @@ def main() -> None:
         if arguments.mode == "named":
             named(scanner, arguments.renames)
         else:
-            injected(scanner, arguments.branch, arguments.every, arguments.seed)
+            injected(scanner, arguments.branch, arguments.every, arguments.skip, arguments.seed)
 
 
 if __name__ == "__main__":
