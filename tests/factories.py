@@ -35,14 +35,25 @@ from audit.services.gaps import capability_gaps_follow
 from audit.services.ingest import IngestSummary, scan_report_ingest
 from audit.services.leases import lease_claim
 from audit.services.matches import matches_store
+from migrations_tracker.models import Membership
+from migrations_tracker.roles import Role
 from migrations_tracker.services.follow_up import gaps_follow_up, scan_run_follow_up
 
 PASSWORD = "correct horse battery staple"
 
 
-def make_user(name: str = "ada", *, is_superuser: bool = False) -> User:
+def make_user(name: str = "ada", *, is_superuser: bool = False, role: Role | None = Role.ENGINEER) -> User:
+    """Make a person with a role in all repositories, or with none."""
     make = User.objects.create_superuser if is_superuser else User.objects.create_user
-    return make(name, f"{name}@example.org", PASSWORD)
+    user = make(name, f"{name}@example.org", PASSWORD)
+    if role is not None and not is_superuser:
+        make_member(user, role)
+    return user
+
+
+def make_member(user: User, role: Role, repository: Repository | None = None) -> None:
+    """Give a person a role in a repository, or in all, instead of the one held there."""
+    Membership.objects.update_or_create(user=user, repository=repository, defaults={"role": role})
 
 
 def make_repository(name: str = "minitorch", **columns: Any) -> Repository:

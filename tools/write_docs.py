@@ -54,8 +54,22 @@ def _row(variable: Variable) -> str:
     return f"| `{variable.name}` | {variable.kind} | {shown} | {variable.meaning} |"
 
 
+def role_page() -> str:
+    """Return docs/roles.md: which role may do what."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "migrations_tracker.settings")
+    import django
+
+    django.setup()
+    from tools.role_docs import roles
+
+    return roles()
+
+
 # Page and what it is made of; a test holds each against what is checked in.
-PAGES: tuple[tuple[str, Callable[[], str]], ...] = (("configure.md", configure),)
+PAGES: tuple[tuple[str, Callable[[], str]], ...] = (
+    ("configure.md", configure),
+    ("roles.md", role_page),
+)
 
 
 def main() -> None:

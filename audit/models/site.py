@@ -151,6 +151,10 @@ class SiteState(models.Model):
             ),
             models.Index(name="state_symbol_idx", fields=["branch", "is_open", "symbol", "id"]),
             models.Index(name="state_site_idx", fields=["branch", "is_open", "site"]),
+            # Counts are read from it alone, without the rows.
+            models.Index(
+                name="state_count_idx", fields=["branch", "is_open", "rule_id", "crate", "level", "outcome"]
+            ),
             GinIndex(
                 OpClass(Upper("symbol"), name="gin_trgm_ops"),
                 name="state_symbol_trgm_idx",

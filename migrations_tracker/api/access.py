@@ -10,11 +10,13 @@ from typing import Any, Concatenate, ParamSpec, cast
 import pghistory
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 
 from audit.errors import AuditError
 from audit.scanner.errors import ScanError
+from migrations_tracker.access import access_check
 from migrations_tracker.errors import PlanError
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.models import TokenScope
@@ -89,6 +91,12 @@ def _owner_of(request: HttpRequest) -> User | None:
         raise RefusedError("This token has asked as often as it may for now.", TOO_MANY)
     if request.method not in READING and token.scope != TokenScope.WRITE:
         raise RefusedError("This token may only read.", FORBIDDEN)
+    try:
+        access_check(request, token.owner)
+    except PermissionDenied as error:
+        raise RefusedError(str(error), FORBIDDEN) from error
+    except Http404 as error:
+        raise RefusedError("There is no such thing here.", NOT_FOUND) from error
     return token.owner
 
 

@@ -19,7 +19,9 @@ NOT_FOUND = 404
 def capabilities(request: SignedInRequest) -> HttpResponse:
     """Answer with the cells of a branch's last scan, narrowed by `op`, `dtype`, `device` and `direction`."""
     query = request.GET
-    choice = branch_choose(repository=query.get("repository", ""), branch=query.get("branch", ""))
+    choice = branch_choose(
+        user=request.user, repository=query.get("repository", ""), branch=query.get("branch", "")
+    )
     reading = reading_of(branch=choice.branch) if choice.branch is not None else None
     if reading is None:
         return JsonResponse({"error": "No scan with capabilities is stored."}, status=NOT_FOUND)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from migrations_tracker.models.access import ApiAnswer, ApiToken, LoginFailure, TokenScope
 from migrations_tracker.models.bulk import BulkChange, BulkChangeItem, ItemState
 from migrations_tracker.models.comment import Comment
+from migrations_tracker.models.membership import Membership
 from migrations_tracker.models.notice import Channel, Delivery, Frequency, Notice, NoticeKind, Subscription
 from migrations_tracker.models.plan import Plan, PlanEvent, Precedence, PrecedenceState, UnitMember, WorkUnit
 from migrations_tracker.models.report import MigrationReport
@@ -25,6 +26,7 @@ __all__ = [
     "Frequency",
     "ItemState",
     "LoginFailure",
+    "Membership",
     "MigrationReport",
     "Notice",
     "NoticeKind",

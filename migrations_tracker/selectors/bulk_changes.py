@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, QuerySet
 
-from audit.models import Branch, SiteState
+from audit.models import Branch, Repository, SiteState
 from migrations_tracker.lifecycle import Cause, Status, targets
 from migrations_tracker.models import BulkChange, BulkChangeItem, ItemState, SiteMigration
 from migrations_tracker.models.site_migration import STATUS_LABELS
@@ -82,9 +82,10 @@ def _choices(groups: Sequence[StatusGroup]) -> list[tuple[str, str, int]]:
     ]
 
 
-def bulk_change_list(*, cursor: str = "") -> KeysetPage[BulkChange]:
+def bulk_change_list(*, repositories: QuerySet[Repository], cursor: str = "") -> KeysetPage[BulkChange]:
     """List the changes, newest first."""
-    rows = BulkChange.objects.select_related("branch__repository", "requested_by", "assignee")
+    rows = BulkChange.objects.filter(branch__repository__in=repositories)
+    rows = rows.select_related("branch__repository", "requested_by", "assignee")
     return keyset_page(rows, columns=("id",), cursor=cursor, size=PAGE_SIZE, is_descending=True)
 
 

@@ -93,7 +93,7 @@ def dashboard(*, repository: Repository) -> Dashboard | None:
         return None
     counts = counts_over_time(branch=branch, by=Dimension.RULE)
     open_cells, gone = _standing(branch)
-    statuses = status_counts(repository=repository)
+    statuses = status_counts(repositories=[repository])
     return Dashboard(
         branch=branch,
         newest=counts.scans[-1] if counts.scans else None,
@@ -169,7 +169,7 @@ def _standing(branch: Branch) -> tuple[Counter[tuple[str, str]], Counter[str]]:
     rows = SiteState.objects.filter(branch=branch).order_by()
     for is_open, crate, rule_id, outcome, count in rows.values_list(
         "is_open", "crate", "rule_id", "outcome"
-    ).annotate(Count("id")):
+    ).annotate(Count("*")):
         if is_open:
             open_cells[crate, rule_id] += count
         else:

@@ -6,10 +6,10 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.http import QueryDict
 
-from audit.models import EntryRevision, KnowledgeEntry
+from audit.models import EntryRevision, KnowledgeEntry, Repository
 from migrations_tracker.selectors.keyset import KeysetPage, keyset_page
 
 PAGE_SIZE = 30
@@ -43,10 +43,12 @@ def filters_read(query: QueryDict, *, may_write: bool) -> EntryFilters:
     )
 
 
-def entry_list(*, filters: EntryFilters, cursor: str) -> KeysetPage[KnowledgeEntry]:
-    """List entries, the newest first: those that are published, or those that have a draft."""
+def entry_list(
+    *, filters: EntryFilters, repositories: QuerySet[Repository], cursor: str
+) -> KeysetPage[KnowledgeEntry]:
+    """List entries of some repositories and of none, newest first: published ones, or those with a draft."""
     rows = KnowledgeEntry.objects.select_related("repository", "created_by")
-    rows = rows.filter(latest_number__gt=0)
+    rows = rows.filter(Q(repository=None) | Q(repository__in=repositories), latest_number__gt=0)
     if filters.drafts:
         rows = rows.exclude(latest_number=F("published_number"))
     else:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from django.db.models import Count, F
+from django.core.cache import cache
+from django.db.models import Count, F, QuerySet, Subquery
 
 from audit.models import Branch, Repository, Result, RowState, ScanFile, ScanRun, SiteState
 from audit.scanner.report import FileStatus
 from audit.selectors.rules import RulePage, rule_get
 from migrations_tracker.lifecycle import Status
-from migrations_tracker.models import SiteMigration
+from migrations_tracker.models import SiteMigration, Transition
 from migrations_tracker.models.site_migration import STATUS_LABELS
 
 LEVELS = ("error", "warning", "note")
 RECENT = 8
+KEPT_SECONDS = 24 * 3600
+# Of two changes at the same moment the later may be seen first: so long a count may then be one short.
+COUNTS_KEPT_SECONDS = 60
 NOT_SCANNED_SHOWN = 200
 
 
@@ -62,75 +67,105 @@ class Breakdown:
     crates: Sequence[tuple[str, LevelCounts]]
 
 
-def repository_cards() -> list[RepositoryCard]:
-    """List the repositories with what is open on their default branches."""
+def repository_cards(*, repositories: QuerySet[Repository]) -> list[RepositoryCard]:
+    """List repositories with what is open on their default branches."""
+    seen = list(repositories)
     open_sites = (
-        SiteState.objects.filter(is_open=True, branch__name=F("branch__repository__default_branch"))
+        SiteState.objects.filter(
+            is_open=True, branch__name=F("branch__repository__default_branch"), branch__repository__in=seen
+        )
         .values_list("branch__repository_id", "level")
-        .annotate(Count("id"))
+        .annotate(Count("*"))
     )
     counts: dict[int, LevelCounts] = {}
     for repository_id, level, count in open_sites:
         counts.setdefault(repository_id, LevelCounts()).by_level[level] += count
-    newest = ScanRun.objects.order_by("repository_id", "-id").distinct("repository_id")
+    newest = (
+        ScanRun.objects.filter(repository__in=seen).order_by("repository_id", "-id").distinct("repository_id")
+    )
     last_scans = {scan.repository_id: scan for scan in newest.select_related("commit")}
     return [
         RepositoryCard(repository, counts.get(repository.pk, LevelCounts()), last_scans.get(repository.pk))
-        for repository in Repository.objects.all()
+        for repository in seen
     ]
 
 
-def status_counts(*, repository: Repository | None = None) -> list[tuple[Status, str, int]]:
-    """Count the migrations of sites by status, in one repository or in all.
+def status_counts(*, repositories: Sequence[Repository]) -> list[tuple[Status, str, int]]:
+    """Count the migrations of the sites of some repositories by status.
 
     Only a default branch begins migrations, so these are the sites of the default branches.
     """
-    migrations = SiteMigration.objects.filter(gap=None).order_by()
-    if repository is not None:
-        migrations = migrations.filter(site__repository=repository)
-    found = dict(migrations.values_list("status").annotate(Count("id")))
+    newest = _newest_changes()
+    ids = "-".join(str(repository.pk) for repository in repositories)
+    key = f"status-counts-{hashlib.sha256(ids.encode()).hexdigest()}-{newest}"
+    found = cache.get(key)
+    if found is None:
+        migrations = SiteMigration.objects.filter(gap=None, site__repository__in=repositories).order_by()
+        found = dict(migrations.values_list("status").annotate(Count("*")))
+        cache.set(key, found, COUNTS_KEPT_SECONDS)
     return [(status, STATUS_LABELS[status], found.get(status.value, 0)) for status in Status]
 
 
-def recent_scans(*, repository: Repository | None = None, count: int = RECENT) -> list[ScanRun]:
-    """List the newest scans."""
-    scans = ScanRun.objects.select_related("repository", "commit", "branch").order_by("-id")
-    if repository is not None:
-        scans = scans.filter(repository=repository)
+def _newest_changes() -> str:
+    """Return what is another text after each change of a migration, whoever or whatever made it."""
+    events = SiteMigration.pgh_event_models["changed"].objects.order_by("-pgh_id").values("pgh_id")[:1]
+    steps = Transition.objects.order_by("-id").values_list("id", Subquery(events))[:1]
+    return repr(steps.first())
+
+
+def recent_scans(*, repositories: Sequence[Repository], count: int = RECENT) -> list[ScanRun]:
+    """List the newest scans of some repositories."""
+    scans = ScanRun.objects.filter(repository__in=repositories).order_by("-id")
+    scans = scans.select_related("repository", "commit", "branch")
     return list(scans[:count])
 
 
 def branch_breakdown(*, branch: Branch) -> Breakdown:
     """Count what is open on a branch."""
     rows = SiteState.objects.filter(branch=branch, is_open=True).order_by()
-    return _breakdown(rows.values_list("rule_id", "crate", "level").annotate(Count("id")))
+    return _breakdown(rows.values_list("rule_id", "crate", "level").annotate(Count("*")))
 
 
 def scan_breakdown(*, scan_run: ScanRun) -> Breakdown:
-    """Count what a scan found."""
+    """Count what a scan found. The results of a scan that is over never change, so they are counted once."""
     rows = Result.objects.filter(scan_run=scan_run).order_by()
-    return _breakdown(rows.values_list("rule_id", "crate", "level").annotate(Count("id")))
+    counted = rows.values_list("rule_id", "crate", "level").annotate(Count("*"))
+    if not scan_run.is_over:
+        return _breakdown(counted)
+    key = f"scan-breakdown-{scan_run.pk}"
+    kept = cache.get(key)
+    if kept is None:
+        kept = list(counted)
+        cache.set(key, kept, KEPT_SECONDS)
+    return _breakdown(kept)
 
 
-def rule_open_counts(*, rule_id: str) -> list[tuple[Branch, int]]:
-    """Count a rule's open sites on each default branch."""
+def rule_open_counts(*, rule_id: str, repositories: QuerySet[Repository]) -> list[tuple[Branch, int]]:
+    """Count a rule's open sites on the default branch of each of some repositories."""
     return [
         (branch, branch.open_count)
         for branch in Branch.objects.filter(
-            name=F("repository__default_branch"), site_states__rule_id=rule_id, site_states__is_open=True
+            name=F("repository__default_branch"),
+            repository__in=repositories,
+            site_states__rule_id=rule_id,
+            site_states__is_open=True,
         )
         .select_related("repository")
         .annotate(open_count=Count("site_states"))
     ]
 
 
-def open_counts_by_rule() -> Counter[str]:
-    """Count the open sites of all default branches by rule."""
+def open_counts_by_rule(*, repositories: QuerySet[Repository]) -> Counter[str]:
+    """Count the open sites of the default branches of some repositories by rule."""
     rows = (
-        SiteState.objects.filter(is_open=True, branch__name=F("branch__repository__default_branch"))
+        SiteState.objects.filter(
+            is_open=True,
+            branch__name=F("branch__repository__default_branch"),
+            branch__repository__in=repositories,
+        )
         .order_by()
         .values_list("rule_id")
-        .annotate(Count("id"))
+        .annotate(Count("*"))
     )
     return Counter(dict(rows))
 

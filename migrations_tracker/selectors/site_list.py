@@ -146,7 +146,11 @@ def site_list(
     page = states.order_by(*(F(c).desc() if is_reversed else F(c).asc() for c in order.columns))
     if cursor.key:
         page = page.filter(_beyond(order.columns, cursor.key, is_reversed=is_reversed))
-    rows = list(page.select_related("site__migration__assignee")[: size + 1])
+    page = page.select_related("site__migration__assignee")
+    if filters.seen == Seen.ANY.value:
+        rows = _first_of_both(page, order, size + 1, is_reversed=is_reversed)
+    else:
+        rows = list(page[: size + 1])
     has_more = len(rows) > size
     rows = rows[:size]
     if cursor.is_backward:
@@ -161,6 +165,14 @@ def site_list(
         previous=Cursor(_key(rows[0], order), is_backward=True).encode() if has_previous else "",
         next=Cursor(_key(rows[-1], order)).encode() if has_next else "",
     )
+
+
+def _first_of_both(
+    page: QuerySet[SiteState], order: SortOrder, count: int, *, is_reversed: bool
+) -> list[SiteState]:
+    """Return the first of those that are open and those that are gone: the indexes keep them apart."""
+    found = [state for is_open in (True, False) for state in page.filter(is_open=is_open)[:count]]
+    return sorted(found, key=lambda state: _key(state, order), reverse=is_reversed)[:count]
 
 
 def sites_narrowed(branch: Branch, filters: SiteFilters) -> QuerySet[SiteState]:

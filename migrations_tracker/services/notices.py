@@ -22,6 +22,8 @@ from audit.models import (
     SiteState,
 )
 from migrations_tracker.models import Channel, Delivery, Frequency, Notice, NoticeKind, Subscription
+from migrations_tracker.roles import Role
+from migrations_tracker.selectors.standings import standing_of
 
 # What is older when it is first looked at was told already, or nobody was there to be told.
 LOOKS_BACK = timedelta(days=1)
@@ -177,7 +179,11 @@ def _in_force() -> Any:
 
 
 def _wants(subscription: Subscription, notice: Notice) -> bool:
-    return notice.kind in subscription.kinds and subscription.repository_id in {None, notice.repository_id}
+    if notice.kind not in subscription.kinds:
+        return False
+    if subscription.repository_id not in {None, notice.repository_id}:
+        return False
+    return standing_of(subscription.owner).role_in(notice.repository_id) >= Role.READER
 
 
 _EVENTS = {

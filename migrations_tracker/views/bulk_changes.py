@@ -18,6 +18,7 @@ from migrations_tracker.models import BulkChange, ItemState
 from migrations_tracker.selectors.branches import branch_choose
 from migrations_tracker.selectors.bulk_changes import bulk_change_items, bulk_change_list, bulk_preview
 from migrations_tracker.selectors.site_list import filters_read
+from migrations_tracker.selectors.standings import repositories_seen_by
 from migrations_tracker.services.bulk_changes import bulk_change_create, bulk_change_undo
 from migrations_tracker.services.scans import row_wake
 
@@ -30,7 +31,9 @@ MAY_CHANGE_MANY = "migrations_tracker.add_bulkchange"
 @require_http_methods(["GET", "HEAD", "POST"])
 def bulk_change_ask(request: SignedInRequest) -> HttpResponse:
     """Show what a filter matches, and change all of it."""
-    choice = branch_choose(repository=request.GET.get("repository", ""), branch=request.GET.get("branch", ""))
+    choice = branch_choose(
+        user=request.user, repository=request.GET.get("repository", ""), branch=request.GET.get("branch", "")
+    )
     if choice.branch is None:
         raise Http404
     filters = filters_read(request.GET)
@@ -65,7 +68,9 @@ def bulk_change_ask(request: SignedInRequest) -> HttpResponse:
 @require_GET
 def bulk_change_index(request: SignedInRequest) -> HttpResponse:
     """List what was changed at once, newest first."""
-    page = bulk_change_list(cursor=request.GET.get("page", ""))
+    page = bulk_change_list(
+        repositories=repositories_seen_by(request.user), cursor=request.GET.get("page", "")
+    )
     return render(request, "bulk_change_list.html", {"list": page})
 
 

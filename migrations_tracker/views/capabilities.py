@@ -41,7 +41,9 @@ _EXPORTS = {
 @vary_on_headers("HX-Request")
 def capability_index(request: SignedInRequest) -> HttpResponse:
     """Show the matrix of a branch: operators by family, dtype and direction, on one device."""
-    choice = branch_choose(repository=request.GET.get("repository", ""), branch=request.GET.get("branch", ""))
+    choice = branch_choose(
+        user=request.user, repository=request.GET.get("repository", ""), branch=request.GET.get("branch", "")
+    )
     filters = filters_read(request.GET)
     context: dict[str, object] = {
         "choice": choice,
@@ -74,7 +76,9 @@ def capability_export(request: SignedInRequest, key: str) -> HttpResponse:
     """Give the cells that fit the filters as a file."""
     if key not in _EXPORTS:
         raise Http404(f"There is no export as {key}.")
-    choice = branch_choose(repository=request.GET.get("repository", ""), branch=request.GET.get("branch", ""))
+    choice = branch_choose(
+        user=request.user, repository=request.GET.get("repository", ""), branch=request.GET.get("branch", "")
+    )
     reading = capability_list.reading_of(branch=choice.branch) if choice.branch is not None else None
     if reading is None:
         raise Http404("No scan with capabilities is stored.")
@@ -122,7 +126,9 @@ def operator_detail(request: SignedInRequest, slug: str, key: str) -> HttpRespon
 def backend_methods(request: SignedInRequest) -> HttpResponse:
     """Show the backend trait's methods, what their defaults do, and the kernels that nothing calls."""
     query = request.GET
-    choice = branch_choose(repository=query.get("repository", ""), branch=query.get("branch", ""))
+    choice = branch_choose(
+        user=request.user, repository=query.get("repository", ""), branch=query.get("branch", "")
+    )
     filters = backend_list.filters_read(query)
     page = backend_list.backend_page(branch=choice.branch, filters=filters) if choice.branch else None
     context = {

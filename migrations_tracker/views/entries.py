@@ -16,6 +16,7 @@ from audit.services.knowledge_entries import entry_create, entry_restore, entry_
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.knowledge_forms import EntryForm
 from migrations_tracker.selectors.entry_list import entry_list, filters_read, revision_diff, revision_list
+from migrations_tracker.selectors.standings import repositories_seen_by
 
 UNPROCESSABLE = 422
 MAY_WRITE = "audit.change_knowledgeentry"
@@ -26,7 +27,11 @@ MAY_WRITE = "audit.change_knowledgeentry"
 def entry_index(request: SignedInRequest) -> HttpResponse:
     """List the entries, narrowed as the URL says."""
     filters = filters_read(request.GET, may_write=request.user.has_perm(MAY_WRITE))
-    page = entry_list(filters=filters, cursor=request.GET.get("page", ""))
+    page = entry_list(
+        filters=filters,
+        repositories=repositories_seen_by(request.user),
+        cursor=request.GET.get("page", ""),
+    )
     return render(request, "entry_list.html", {"filters": filters, "page": page})
 
 

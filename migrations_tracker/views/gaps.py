@@ -32,7 +32,7 @@ SEEN_LABELS = (("open", "Open"), ("closed", "Closed"), ("any", "Both"))
 def gap_index(request: SignedInRequest) -> HttpResponse:
     """List the gaps of a repository, narrowed as the URL says."""
     query = request.GET
-    choice = branch_choose(repository=query.get("repository", ""), branch="")
+    choice = branch_choose(user=request.user, repository=query.get("repository", ""), branch="")
     filters = filters_read(query)
     context: dict[str, object] = {"choice": choice, "filters": filters}
     if choice.repository is not None:

@@ -47,7 +47,7 @@ KIND_LABELS = {
 def branch_history(request: SignedInRequest, slug: str) -> HttpResponse:
     """Show how many sites were open over time, and each scan's part in it."""
     repository = get_object_or_404(Repository, slug=slug)
-    choice = branch_choose(repository=slug, branch=request.GET.get("branch", ""))
+    choice = branch_choose(user=request.user, repository=slug, branch=request.GET.get("branch", ""))
     context: dict[str, object] = {"repository": repository, "choice": choice}
     if choice.branch is not None:
         by = request.GET.get("by", "")
@@ -79,7 +79,7 @@ def branch_history(request: SignedInRequest, slug: str) -> HttpResponse:
 def change_index(request: SignedInRequest, slug: str) -> HttpResponse:
     """Show what changed between two scanned commits."""
     repository = get_object_or_404(Repository, slug=slug)
-    choice = branch_choose(repository=slug, branch=request.GET.get("branch", ""))
+    choice = branch_choose(user=request.user, repository=slug, branch=request.GET.get("branch", ""))
     named = {side: request.GET.get(side, "").strip() for side in ("from", "to")}
     earlier, later = (
         scan_of_commit(repository_id=repository.pk, commit=named[side]) for side in ("from", "to")

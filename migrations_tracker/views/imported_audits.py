@@ -41,7 +41,7 @@ MOST_PACKED = 2_000_000
 @require_GET
 def audit_index(request: SignedInRequest) -> HttpResponse:
     """List a repository's imported audits."""
-    choice = branch_choose(repository=request.GET.get("repository", ""), branch="")
+    choice = branch_choose(user=request.user, repository=request.GET.get("repository", ""), branch="")
     context: dict[str, object] = {"choice": choice}
     if choice.repository is not None:
         context["page"] = imported_audit_list(

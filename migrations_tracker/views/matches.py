@@ -31,7 +31,7 @@ UNPROCESSABLE = 422
 def match_index(request: SignedInRequest) -> HttpResponse:
     """List a repository's operations with their matches, those without one unless the URL says else."""
     query = request.GET
-    choice = branch_choose(repository=query.get("repository", ""), branch="")
+    choice = branch_choose(user=request.user, repository=query.get("repository", ""), branch="")
     filters = filters_read(query)
     context: dict[str, object] = {"choice": choice, "filters": filters}
     if choice.repository is not None:

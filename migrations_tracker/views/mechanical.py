@@ -27,7 +27,7 @@ PAGE_SIZE = 50
 @require_GET
 def report_index(request: SignedInRequest) -> HttpResponse:
     """List the reports of a repository, the newest first, with what asks for another."""
-    choice = branch_choose(repository=request.GET.get("repository", ""), branch="")
+    choice = branch_choose(user=request.user, repository=request.GET.get("repository", ""), branch="")
     reports = MechanicalReport.objects.filter(repository=choice.repository).select_related("commit", "since")
     before = request.GET.get("before", "")
     if before.isdecimal() and len(before) < 19:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.forms import ModelChoiceField
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
@@ -14,6 +17,7 @@ from migrations_tracker.forms import SubscriptionForm
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.models import Delivery, Subscription
 from migrations_tracker.selectors.deliveries import deliveries_page, subscriptions_of
+from migrations_tracker.selectors.standings import repositories_seen_by
 from migrations_tracker.services.deliveries import delivery_again, webhook_secret
 from migrations_tracker.services.scans import row_wake
 from migrations_tracker.services.subscriptions import subscription_create, subscription_end
@@ -27,6 +31,8 @@ def notice_index(request: SignedInRequest) -> HttpResponse:
     """Show what a person asked to be told and what they were; take another wish."""
     about = Repository.objects.filter(slug=request.GET.get("repository", "")).first()
     form = SubscriptionForm(request.POST if request.method == "POST" else None, initial={"repository": about})
+    repository_field = cast("ModelChoiceField[Repository]", form.fields["repository"])
+    repository_field.queryset = repositories_seen_by(request.user)
     status = 200
     if request.method == "POST":
         status = UNPROCESSABLE

@@ -40,7 +40,7 @@ def plan_of(slug: str) -> Plan:
 @require_GET
 def plan_index(request: SignedInRequest) -> HttpResponse:
     """Go to the plan of the repository that was scanned last, or say how one comes about."""
-    choice = branch_choose(repository=request.GET.get("repository", ""), branch="")
+    choice = branch_choose(user=request.user, repository=request.GET.get("repository", ""), branch="")
     if choice.repository is not None and Plan.objects.filter(repository=choice.repository).exists():
         return redirect("plan-board", choice.repository.slug)
     return render(request, "plan_index.html", {"choice": choice})

@@ -11,6 +11,7 @@ from audit.policy.clauses import ClauseKind
 from audit.selectors.policy import clause_find, clauses_by_kind, policy_current
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.selectors import overview
+from migrations_tracker.selectors.standings import repositories_seen_by
 from migrations_tracker.source_frames import frame_of_example
 
 KIND_TEXTS = {
@@ -27,7 +28,7 @@ KIND_TEXTS = {
 @require_GET
 def policy_index(request: SignedInRequest) -> HttpResponse:
     """List the clauses by kind, with the open sites of the rules that rest on each."""
-    counts = overview.open_counts_by_rule()
+    counts = overview.open_counts_by_rule(repositories=repositories_seen_by(request.user))
     kinds = [
         (*KIND_TEXTS[kind], [(page, sum(counts[rule.id] for rule in page.rules)) for page in pages])
         for kind, pages in clauses_by_kind()
@@ -43,7 +44,7 @@ def clause_detail(request: SignedInRequest, key: str) -> HttpResponse:
     if page is None:
         raise Http404(f"The policy has no clause {key}.")
     clause = page.clause
-    counts = overview.open_counts_by_rule()
+    counts = overview.open_counts_by_rule(repositories=repositories_seen_by(request.user))
     context = {
         "policy": policy_current(),
         "page": page,

@@ -31,7 +31,7 @@ RULED_HERE = (PrecedentKind.CATEGORY, PrecedentKind.SEVERITY, PrecedentKind.NOT_
 @require_GET
 def precedent_index(request: SignedInRequest) -> HttpResponse:
     """List the rulings in force, narrowed as the URL says."""
-    choice = branch_choose(repository=request.GET.get("repository", ""), branch="")
+    choice = branch_choose(user=request.user, repository=request.GET.get("repository", ""), branch="")
     filters = filters_read(request.GET)
     context: dict[str, object] = {"choice": choice, "filters": filters}
     if choice.repository is not None:
@@ -49,7 +49,7 @@ def precedent_index(request: SignedInRequest) -> HttpResponse:
 @require_GET
 def precedent_contradictions(request: SignedInRequest) -> HttpResponse:
     """List the rulings in force that contradict each other."""
-    choice = branch_choose(repository=request.GET.get("repository", ""), branch="")
+    choice = branch_choose(user=request.user, repository=request.GET.get("repository", ""), branch="")
     pairs = contradictions(precedents=Precedent.objects.filter(repository=choice.repository))
     return render(request, "precedent_contradictions.html", {"choice": choice, "pairs": pairs})
 

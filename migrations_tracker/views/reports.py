@@ -96,7 +96,9 @@ def _report(pk: int) -> MigrationReport:
 
 def _index(request: SignedInRequest, form: ReportForm, status: int = 200) -> HttpResponse:
     given = request.POST if request.method == "POST" else request.GET
-    choice = branch_choose(repository=given.get("repository", ""), branch=given.get("of", ""))
+    choice = branch_choose(
+        user=request.user, repository=given.get("repository", ""), branch=given.get("of", "")
+    )
     context: dict[str, object] = {"choice": choice, "form": form}
     if choice.branch is not None:
         context |= {

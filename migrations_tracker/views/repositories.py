@@ -22,6 +22,7 @@ from migrations_tracker.http import SignedInRequest
 from migrations_tracker.selectors import overview
 from migrations_tracker.selectors.dashboard import dashboard
 from migrations_tracker.selectors.schedules import last_follow, schedule_of
+from migrations_tracker.selectors.standings import repositories_seen_by
 from migrations_tracker.services.pushes import push_close, push_secret, push_secret_renew
 from migrations_tracker.services.repository_settings import repository_configure
 from migrations_tracker.services.scans import follow_ask, scan_ask
@@ -33,12 +34,13 @@ UNPROCESSABLE = 422
 @require_GET
 def overview_page(request: SignedInRequest) -> HttpResponse:
     """Show the repositories, what is open in them, and the newest scans."""
-    cards = overview.repository_cards()
+    cards = overview.repository_cards(repositories=repositories_seen_by(request.user))
+    repositories = [card.repository for card in cards]
     context = {
         "cards": cards,
         "open_total": sum(card.counts.total for card in cards),
-        "statuses": overview.status_counts(),
-        "scans": overview.recent_scans(),
+        "statuses": overview.status_counts(repositories=repositories),
+        "scans": overview.recent_scans(repositories=repositories),
     }
     return render(request, "overview.html", context)
 
@@ -186,9 +188,9 @@ def _repository_page(
         "form": form,
         "branch": branch,
         "branches": branches,
-        "statuses": overview.status_counts(repository=repository),
+        "statuses": overview.status_counts(repositories=[repository]),
         "breakdown": overview.branch_breakdown(branch=branch) if branch else None,
-        "scans": overview.recent_scans(repository=repository, count=30),
+        "scans": overview.recent_scans(repositories=[repository], count=30),
         "schedule": schedule_of(repository=repository),
         "last_follow": last_follow(repository=repository),
         "held_count": held_count(repository=repository),

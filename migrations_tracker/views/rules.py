@@ -11,6 +11,7 @@ from audit.selectors.policy import clauses_of_rule
 from audit.selectors.rules import rule_find, rule_list
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.selectors import overview
+from migrations_tracker.selectors.standings import repositories_seen_by
 from migrations_tracker.source_frames import frame_of_example
 
 
@@ -18,7 +19,7 @@ from migrations_tracker.source_frames import frame_of_example
 @require_GET
 def rule_index(request: SignedInRequest) -> HttpResponse:
     """List the rules with how many open sites each has."""
-    counts = overview.open_counts_by_rule()
+    counts = overview.open_counts_by_rule(repositories=repositories_seen_by(request.user))
     rows = [(rule, counts[rule.id]) for rule in rule_list()]
     return render(request, "rule_list.html", {"rows": rows})
 
@@ -35,6 +36,6 @@ def rule_detail(request: SignedInRequest, key: str) -> HttpResponse:
         "invalid": [(e, frame_of_example(e.source, flagged=e.flagged_lines)) for e in rule.invalid],
         "valid": [(e, frame_of_example(e.source, flagged=())) for e in rule.valid],
         "clauses": clauses_of_rule(rule_id=rule.id),
-        "counts": overview.rule_open_counts(rule_id=rule.id),
+        "counts": overview.rule_open_counts(rule_id=rule.id, repositories=repositories_seen_by(request.user)),
     }
     return render(request, "rule_detail.html", context)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 from django.views.decorators.vary import vary_on_headers
@@ -17,6 +17,7 @@ from migrations_tracker.http import SignedInRequest
 from migrations_tracker.models.site_migration import STATUS_LABELS
 from migrations_tracker.selectors.branches import branch_choose
 from migrations_tracker.selectors.overview import LEVELS
+from migrations_tracker.selectors.site_csv import site_csv
 from migrations_tracker.selectors.site_detail import site_page
 from migrations_tracker.selectors.site_list import (
     OUTCOMES,
@@ -37,7 +38,9 @@ SEEN_LABELS = {Seen.OPEN: "Still there", Seen.ABSENT: "Gone", Seen.ANY: "Both"}
 @vary_on_headers("HX-Request")
 def site_index(request: SignedInRequest) -> HttpResponse:
     """List the sites of a branch, narrowed and sorted as the URL says."""
-    choice = branch_choose(repository=request.GET.get("repository", ""), branch=request.GET.get("branch", ""))
+    choice = branch_choose(
+        user=request.user, repository=request.GET.get("repository", ""), branch=request.GET.get("branch", "")
+    )
     filters = filters_read(request.GET)
     context: dict[str, object] = {"choice": choice, "filters": filters}
     if choice.branch is not None:
@@ -53,6 +56,21 @@ def site_index(request: SignedInRequest) -> HttpResponse:
         }
     template = "site_list.html#results" if request.htmx and not request.htmx.boosted else "site_list.html"
     return render(request, template, context)
+
+
+@login_required
+@require_GET
+def site_export(request: SignedInRequest) -> StreamingHttpResponse:
+    """Give all sites that the list narrows down to as CSV."""
+    choice = branch_choose(
+        user=request.user, repository=request.GET.get("repository", ""), branch=request.GET.get("branch", "")
+    )
+    if choice.branch is None or choice.repository is None:
+        raise Http404("No scan is finished.")
+    rows = site_csv(branch=choice.branch, filters=filters_read(request.GET))
+    response = StreamingHttpResponse(rows, content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="sites-{choice.repository.slug}.csv"'
+    return response
 
 
 @login_required

@@ -25,6 +25,7 @@ from migrations_tracker.selectors.unit_detail import unit_members, unit_page, un
 from migrations_tracker.services import precedences, unit_progress, work_units
 from migrations_tracker.views.plans import MAY_PLAN, UNPROCESSABLE
 
+MAY_WORK = "migrations_tracker.work_on_unit"
 CONFLICT = 409
 KERNEL_FIELDS = ("backend", "signature", "layout")
 
@@ -99,7 +100,7 @@ def unit_hours(request: SignedInRequest, pk: int) -> HttpResponse:
 
 
 @login_required
-@permission_required(MAY_PLAN, raise_exception=True)
+@permission_required(MAY_WORK, raise_exception=True)
 @require_POST
 def unit_spent(request: SignedInRequest, pk: int) -> HttpResponse:
     """Say how many hours a unit has taken so far."""
@@ -179,7 +180,7 @@ def unit_merge(request: SignedInRequest, pk: int) -> HttpResponse:
 
 
 @login_required
-@permission_required(MAY_PLAN, raise_exception=True)
+@permission_required(MAY_WORK, raise_exception=True)
 @require_POST
 def unit_confirm(request: SignedInRequest, pk: int) -> HttpResponse:
     """Confirm a unit's pre-flight plan as it was filled in."""
@@ -203,7 +204,7 @@ def unit_confirm(request: SignedInRequest, pk: int) -> HttpResponse:
 
 
 @login_required
-@permission_required(MAY_PLAN, raise_exception=True)
+@permission_required(MAY_WORK, raise_exception=True)
 @require_POST
 def unit_start(request: SignedInRequest, pk: int) -> HttpResponse:
     """Begin a unit."""
@@ -220,7 +221,7 @@ def unit_start(request: SignedInRequest, pk: int) -> HttpResponse:
 
 
 @login_required
-@permission_required(MAY_PLAN, raise_exception=True)
+@permission_required(MAY_WORK, raise_exception=True)
 @require_POST
 def unit_finish(request: SignedInRequest, pk: int) -> HttpResponse:
     """Finish a unit."""

@@ -44,7 +44,7 @@ EVENTS_SHOWN = 50
 def verification_index(request: SignedInRequest) -> HttpResponse:
     """List the newest verification of each test, narrowed as the URL says."""
     query = request.GET
-    choice = branch_choose(repository=query.get("repository", ""), branch="")
+    choice = branch_choose(user=request.user, repository=query.get("repository", ""), branch="")
     filters = filters_read(query)
     context: dict[str, object] = {"choice": choice, "filters": filters}
     if choice.repository is not None:

@@ -6,15 +6,16 @@ from http import HTTPStatus
 
 from ninja import Router, Schema, Status
 
-from audit.models import AskedBy, Repository, ScanRequest, ScanRun
+from audit.models import AskedBy, ScanRequest, ScanRun
 from audit.services.repositories import repository_add
 from migrations_tracker.api.v1.choosing import repository_named
 from migrations_tracker.api.v1.paging import Cursor, Page
 from migrations_tracker.api.v1.parameters import Key, Text, Word
 from migrations_tracker.api.v1.problems import not_found
-from migrations_tracker.api.v1.security import ProgramRequest, permission_check
+from migrations_tracker.api.v1.security import ProgramRequest
 from migrations_tracker.api.v1.shapes import RepositoryOut, ScanOut, ScanRequestOut
 from migrations_tracker.selectors.keyset import keyset_page
+from migrations_tracker.selectors.standings import repositories_seen_by
 from migrations_tracker.services.scans import follow_ask, scan_ask
 
 PAGE_SIZE = 50
@@ -38,7 +39,7 @@ class ScanIn(Schema):
 @router.get("/repositories", response=Page[RepositoryOut])
 def repository_list(request: ProgramRequest, cursor: Cursor = "") -> Page[RepositoryOut]:
     """List the repositories by name."""
-    rows = Repository.objects.all()
+    rows = repositories_seen_by(request.user)
     page = keyset_page(rows, columns=("slug",), cursor=cursor, size=PAGE_SIZE)
     return Page[RepositoryOut](
         items=[RepositoryOut.of(row) for row in page.rows],
@@ -51,7 +52,6 @@ def repository_list(request: ProgramRequest, cursor: Cursor = "") -> Page[Reposi
 @router.post("/repositories", response={HTTPStatus.CREATED: RepositoryOut})
 def repository_create(request: ProgramRequest, body: RepositoryIn) -> Status[RepositoryOut]:
     """Add a repository."""
-    permission_check(request, "audit.add_repository")
     row = repository_add(location=body.location, name=body.name, actor=request.user)
     return Status(HTTPStatus.CREATED, RepositoryOut.of(row))
 

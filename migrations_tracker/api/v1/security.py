@@ -5,10 +5,12 @@ from __future__ import annotations
 from http import HTTPStatus
 
 from django.contrib.auth.models import User
-from django.http import HttpRequest
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest
 from ninja.security import HttpBearer
 
-from migrations_tracker.api.v1.problems import RefusedError
+from migrations_tracker.access import access_check
+from migrations_tracker.api.v1.problems import RefusedError, not_found
 from migrations_tracker.models import TokenScope
 from migrations_tracker.services.api_tokens import api_token_spend, api_token_use
 
@@ -40,10 +42,10 @@ class TokenAuth(HttpBearer):
             raise RefusedError("This token may only read.", HTTPStatus.FORBIDDEN)
         # What is written carries the person in its history, as on a page.
         request.user = found.owner
+        try:
+            access_check(request, found.owner)
+        except PermissionDenied as error:
+            raise RefusedError(str(error), HTTPStatus.FORBIDDEN) from error
+        except Http404 as error:
+            raise not_found("such thing") from error
         return found.owner
-
-
-def permission_check(request: ProgramRequest, permission: str) -> None:
-    """Raise `RefusedError` unless the token's owner has a permission."""
-    if not request.user.has_perm(permission):
-        raise RefusedError(f"The token's owner lacks the permission `{permission}`.", HTTPStatus.FORBIDDEN)

@@ -43,11 +43,11 @@ def repository(db: None) -> Repository:
 
 def test_the_counts_by_status_are_the_totals_of_the_lists(repository: Repository) -> None:
     branch = repository.branches.get()
-    for status, _, count in status_counts(repository=repository):
+    for status, _, count in status_counts(repositories=[repository]):
         filters = SiteFilters(seen="any", status=status.value)
         assert site_list(branch=branch, filters=filters).total == count
-    assert sum(count for _, _, count in status_counts(repository=repository)) == 4
-    assert sum(count for _, _, count in status_counts()) == 6
+    assert sum(count for _, _, count in status_counts(repositories=[repository])) == 4
+    assert sum(count for _, _, count in status_counts(repositories=list(Repository.objects.all()))) == 6
 
 
 def test_the_breakdown_s_counts_are_the_totals_of_the_lists(repository: Repository) -> None:
@@ -67,6 +67,9 @@ def test_a_scan_s_breakdown_counts_its_own_results(repository: Repository) -> No
 
 
 def test_each_repository_counts_its_own_sites(repository: Repository) -> None:
-    found = {card.repository.name: card.counts.total for card in repository_cards()}
+    found = {
+        card.repository.name: card.counts.total
+        for card in repository_cards(repositories=Repository.objects.all())
+    }
     assert found == {"minitorch": 3, "other": 2}
-    assert open_counts_by_rule() == {"FT001": 3, "FT008": 2}
+    assert open_counts_by_rule(repositories=Repository.objects.all()) == {"FT001": 3, "FT008": 2}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.db.models import Sum
 from django.test import Client
 from django.urls import reverse
@@ -26,9 +26,10 @@ from audit.scanner.report import Outcome, ScanReport, SiteOutcome
 from audit.services.held_drops import drop_is_suspicious, drop_keep
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import SiteMigration
+from migrations_tracker.roles import Role
 from migrations_tracker.services.held_drops import held_drop_release
 from migrations_tracker.services.site_migrations import site_migration_transition
-from tests.factories import ingest, make_report, make_repository, make_result, make_user
+from tests.factories import ingest, make_member, make_report, make_repository, make_result, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -205,7 +206,7 @@ def test_whoever_may_rule_does_so_on_the_page_and_nobody_else(drop: HeldDrop, ad
     rule = reverse("held-drop-rule", args=[drop.pk])
     assert b"Release:" not in client.get(drop.get_absolute_url()).content
     assert client.post(rule, answer).status_code == 403
-    ada.user_permissions.add(Permission.objects.get(codename="change_helddrop"))
+    make_member(ada, Role.LEAD)
     assert b"Release:" in client.get(drop.get_absolute_url()).content
     for rubbish in ({}, {"decision": "x", "reason": "y"}, {"decision": "release"}):
         client.post(rule, rubbish)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.db.models import Model, Sum
 from django.test import Client
 from django.urls import reverse
@@ -24,8 +24,9 @@ from audit.models import (
 from audit.selectors.doubtful_links import doubtful_links
 from audit.services.lineage_rulings import lineage_ruling_undo
 from migrations_tracker.models import SiteMigration
+from migrations_tracker.roles import Role
 from migrations_tracker.services.lineage_rulings import lineage_rule
-from tests.factories import ingest, make_report, make_repository, make_result, make_user
+from tests.factories import ingest, make_member, make_report, make_repository, make_result, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -152,7 +153,7 @@ def test_whoever_may_rule_does_so_on_the_page_and_nobody_else(guess: Lineage, ad
     assert b"Another site" not in client.get(page).content
     answer = {"decision": "new", "reason": "Not alike."}
     assert client.post(reverse("lineage-rule", args=[guess.pk]), answer).status_code == 403
-    ada.user_permissions.add(Permission.objects.get(codename="add_lineageruling"))
+    make_member(ada, Role.LEAD)
     assert b"Another site" in client.get(page).content
     for rubbish in ({}, {"decision": "x"}, {"decision": "new"}):
         client.post(reverse("lineage-rule", args=[guess.pk]), rubbish)

@@ -6,12 +6,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.test import Client
 
 from audit.models import Commit, Repository, RepositoryKind, ScanRun
+from migrations_tracker.roles import Role
 from migrations_tracker.services.nightly_verifications import nightlies_ask, nightly_set
-from tests.factories import PASSWORD, ingest, make_report, make_repository, make_result, make_user
+from tests.factories import (
+    PASSWORD,
+    ingest,
+    make_member,
+    make_report,
+    make_repository,
+    make_result,
+    make_user,
+)
 from tests.git import commit_files
 from workers.errors import MachineryError
 from workers.models import NightlyVerification, VerificationRequest
@@ -65,7 +73,7 @@ def test_the_schedule_is_set_by_who_may_change_the_repository(repository: Reposi
     assert client.login(username=person.username, password=PASSWORD)
     sent = {"repository": repository.slug, "is_on": "on", "hour": "4"}
     assert client.post("/verifications/nightly/", sent).status_code == 403
-    person.user_permissions.add(Permission.objects.get(codename="change_repository"))
+    make_member(person, Role.ADMINISTRATOR)
     assert client.post("/verifications/nightly/", sent).status_code == 302
     kept = NightlyVerification.objects.get(repository=repository)
     assert (kept.is_on, kept.hour, kept.is_after_scans) == (True, 4, False)

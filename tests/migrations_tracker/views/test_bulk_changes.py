@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
 from migrations_tracker.models import BulkChange, SiteMigration
+from migrations_tracker.roles import Role
 from migrations_tracker.services.bulk_changes import bulk_change_execute
-from tests.factories import ingest, make_report, make_repository, make_result, make_user
+from tests.factories import ingest, make_member, make_report, make_repository, make_result, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def lead() -> User:
     user = make_user("lin")
-    user.user_permissions.add(Permission.objects.get(codename="add_bulkchange"))
+    make_member(user, Role.LEAD)
     return user
 
 

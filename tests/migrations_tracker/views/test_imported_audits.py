@@ -4,7 +4,6 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
@@ -12,7 +11,8 @@ from django.urls import reverse
 from audit.models import FallbackSite, ImportedAudit, ImportedFinding, Repository
 from audit.services.imported_audits import audit_import
 from migrations_tracker.knowledge_forms import packed, unpacked
-from tests.factories import make_user
+from migrations_tracker.roles import Role
+from tests.factories import make_member, make_user
 
 DOCUMENT = b"| File | Line | Finding |\n|---|---|---|\n" + b"".join(
     b"| src/ops.rs | %d | GPU op %d falls back to the CPU <script>alert(1)</script> |\n" % (n, n)
@@ -104,7 +104,7 @@ def test_a_finding_is_judged_and_linked_by_those_who_may(
 def test_a_permission_lets_one_import(ada_client: Client, site: FallbackSite, repository: Repository) -> None:
     assert ada_client.get(ADD).status_code == 403
     user = make_user("imp")
-    user.user_permissions.add(Permission.objects.get(codename="add_importedaudit"))
+    make_member(user, Role.LEAD)
     client = Client()
     client.force_login(user)
     assert client.get(ADD).status_code == 200

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.test import Client
 
 from audit.models import FallbackSite, MatchRuling, OperationMatch
@@ -11,8 +11,9 @@ from audit.parity.catalogue import newest
 from audit.parity.matching import Match, Matcher, Verdict
 from audit.parity.operations import Operation, OperationKind
 from audit.services.matches import matches_store
+from migrations_tracker.roles import Role
 from migrations_tracker.services import matches as service
-from tests.factories import make_capability, store_capabilities
+from tests.factories import make_capability, make_member, store_capabilities
 
 LIST = "/matches/"
 
@@ -86,7 +87,7 @@ def test_only_who_has_the_right_may_rule(
     data = {"verdict": "matched", "counterpart": "aten::erf", "direction": "forward", "reason": "same sum"}
     assert ada_client.post(f"{address}ruling/", data).status_code == 403
     assert ada_client.post(f"{address}ruling/end/").status_code == 403
-    ada.user_permissions.add(Permission.objects.get(codename="add_matchruling"))
+    make_member(ada, Role.LEAD)
     assert ada_client.post(f"{address}ruling/", data).status_code == 302
     ruling = MatchRuling.objects.get()
     assert (ruling.counterpart, ruling.decided_by, ruling.reason) == ("aten::erf", ada, "same sum")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.test import Client
 
-from tests.factories import PASSWORD, make_user
+from migrations_tracker.roles import Role
+from tests.factories import PASSWORD, make_member, make_user
 from tests.workers.machines import UNABLE, make_runner
 from workers.models import MachineEvent, Runner, RunnerState
 from workers.protocol.report import Heartbeat
@@ -24,13 +25,13 @@ def user(client: Client) -> User:
     return person
 
 
-def allow(user: User, *codenames: str) -> None:
-    user.user_permissions.add(*Permission.objects.filter(codename__in=codenames))
+def allow(user: User) -> None:
+    make_member(user, Role.ADMINISTRATOR)
 
 
 def test_who_may_add_runners_is_shown_the_token_once(client: Client, user: User) -> None:
     assert client.post("/runners/add/", {"name": "rack-1"}).status_code == 403
-    allow(user, "add_runner")
+    allow(user)
     response = client.post("/runners/add/", {"name": "rack-1"})
     page = response.content.decode()
     runner = Runner.objects.get()
@@ -41,7 +42,7 @@ def test_who_may_add_runners_is_shown_the_token_once(client: Client, user: User)
 
 
 def test_a_name_that_is_taken_or_no_name_is_told(client: Client, user: User) -> None:
-    allow(user, "add_runner")
+    allow(user)
     make_runner("rack-1")
     for name in ("rack-1", "Rack One"):
         response = client.post("/runners/add/", {"name": name})
@@ -52,7 +53,7 @@ def test_acts_on_a_runner_are_for_who_may_and_are_kept(client: Client, user: Use
     runner = make_runner()
     act = f"{runner.get_absolute_url()}act/"
     assert client.post(act, {"act": "drain"}).status_code == 403
-    allow(user, "change_runner")
+    allow(user)
     assert client.post(act, {"act": "drain", "reason": "moving"}).status_code == 302
     runner.refresh_from_db()
     assert runner.state == RunnerState.DRAINING

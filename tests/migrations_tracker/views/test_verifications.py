@@ -6,11 +6,20 @@ from pathlib import Path
 
 import pytest
 from django.conf import LazySettings
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.test import Client
 
 from audit.models import Commit, Repository, RowState
-from tests.factories import PASSWORD, ingest, make_report, make_repository, make_result, make_user
+from migrations_tracker.roles import Role
+from tests.factories import (
+    PASSWORD,
+    ingest,
+    make_member,
+    make_report,
+    make_repository,
+    make_result,
+    make_user,
+)
 from tests.workers.machines import make_job, make_outcome, make_runner, make_test, signed
 from workers.models import (
     PtxLoad,
@@ -157,7 +166,7 @@ def test_code_of_strangers_is_approved_by_who_may(client: Client, repository: Re
     assert "Waits for approval" in text(client, job.get_absolute_url())
     act = f"{job.get_absolute_url()}act/"
     assert client.post(act, {"act": "approve"}).status_code == 403
-    user.user_permissions.add(Permission.objects.get(codename="change_verificationjob"))
+    make_member(user, Role.LEAD)
     assert client.post(act, {"act": "approve"}).status_code == 302
     job.refresh_from_db()
     assert job.approved_by == user
