@@ -48,6 +48,12 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+    "allauth.usersessions",
     "csp",
     "django_celery_beat",
     "django_htmx",
@@ -65,6 +71,8 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "migrations_tracker.second_factor.SecondFactorMiddleware",
     "migrations_tracker.access.RoleMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -119,6 +127,48 @@ AUTHENTICATION_BACKENDS = ["migrations_tracker.access.RoleBackend"]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "login"
+SECOND_FACTOR = env.text(
+    "SECOND_FACTOR",
+    default="off",
+    meaning="`optional` lets people protect their log-in by codes of an authenticator app, `required` makes "
+    "everybody; `off` offers none, but whoever has one is still asked for it.",
+)
+OIDC_SERVER = env.text(
+    "OIDC_SERVER",
+    meaning="The address of an OpenID Connect provider, such as `https://login.example.org/realms/team`, "
+    "whose people may log in here. Unset, only names and passwords. Register there "
+    "`SITE_URL/account/oidc/oidc/login/callback/`.",
+)
+OIDC_NAME = env.text("OIDC_NAME", default="OpenID Connect", meaning="What the log-in page calls it.")
+OIDC_CLIENT_ID = env.text("OIDC_CLIENT_ID", meaning="The client's id there.")
+OIDC_CLIENT_SECRET = env.secret("OIDC_CLIENT_SECRET", meaning="The client's secret there.")
+ACCOUNT_ADAPTER = "migrations_tracker.second_factor.AccountAdapter"
+SOCIALACCOUNT_ADAPTER = "migrations_tracker.second_factor.ProviderAdapter"
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_SIGNUP_FIELDS = ["username*"]
+ACCOUNT_EMAIL_VERIFICATION = "none"
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_TOTP_ISSUER = "Ferroaudit"
+SOCIALACCOUNT_ONLY = False
+SOCIALACCOUNT_LOGIN_ON_GET = False
+SOCIALACCOUNT_OPENID_CONNECT_URL_PREFIX = "oidc"
+# Two people with the same address are not taken for one: only the provider's own id counts.
+SOCIALACCOUNT_EMAIL_AUTHENTICATION = False
+SOCIALACCOUNT_PROVIDERS: dict[str, Any] = {
+    "openid_connect": {
+        "APPS": [
+            {
+                "provider_id": "oidc",
+                "name": OIDC_NAME,
+                "client_id": OIDC_CLIENT_ID,
+                "secret": OIDC_CLIENT_SECRET,
+                "settings": {"server_url": OIDC_SERVER},
+            }
+        ]
+        if OIDC_SERVER
+        else []
+    }
+}
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = env.text(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
 from migrations_tracker.api import capabilities as capabilities_api
 from migrations_tracker.api import search as search_api
+from migrations_tracker.second_factor import LogInView
 from migrations_tracker.sign_in import LogInForm
 from migrations_tracker.views import (
     account,
@@ -39,7 +40,7 @@ urlpatterns = [
     path("", repositories.overview_page, name="overview"),
     path(
         "login/",
-        LoginView.as_view(
+        LogInView.as_view(
             template_name="login.html", redirect_authenticated_user=True, authentication_form=LogInForm
         ),
         name="login",
@@ -147,6 +148,7 @@ urlpatterns = [
     path("precedences/<int:pk>/restore/", units.precedence_restore, name="precedence-restore"),
     path("policy/", policy.policy_index, name="policy"),
     path("policy/<str:key>/", policy.clause_detail, name="clause-detail"),
+    path("account/", include("migrations_tracker.account_urls")),
     path("", include("migrations_tracker.knowledge_urls")),
     path("", include("migrations_tracker.machine_urls")),
     path("", include("migrations_tracker.program_urls")),

@@ -7,4 +7,5 @@ pytest_plugins = [
     "tests.fixtures.worker",
     "tests.fixtures.browser",
     "tests.fixtures.receiver",
+    "tests.fixtures.provider",
 ]

@@ -29,7 +29,7 @@ _SCOPES: Mapping[Scope, str] = {
 _NOTES: Mapping[Scope, str] = {
     Scope.REPOSITORY: "The role in the repository of the site, unit, scan or report counts.",
     Scope.SYSTEM: "To look, any role will do; to change something, the role held in all repositories counts.",
-    Scope.LISTED: "For everybody who is logged in; they show what is of repositories in which one has a role.",
+    Scope.LISTED: "For everybody who is logged in; they show the repositories in which one has a role.",
     Scope.OWN: "Everybody, and nobody else's.",
     Scope.RUNNER: "A GPU machine with its own token, and nobody else.",
     Scope.SIGNED: "Whoever signs with the repository's secret.",

@@ -169,7 +169,7 @@ def _standing(branch: Branch) -> tuple[Counter[tuple[str, str]], Counter[str]]:
     rows = SiteState.objects.filter(branch=branch).order_by()
     for is_open, crate, rule_id, outcome, count in rows.values_list(
         "is_open", "crate", "rule_id", "outcome"
-    ).annotate(Count("*")):
+    ).annotate(number=Count("*")):
         if is_open:
             open_cells[crate, rule_id] += count
         else:

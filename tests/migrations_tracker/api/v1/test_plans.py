@@ -10,8 +10,9 @@ from django.contrib.auth.models import User
 
 from audit.models import Repository
 from migrations_tracker.models import MigrationReport, Person, Plan, WorkUnit
+from migrations_tracker.roles import Role
 from migrations_tracker.services.migration_reports import report_execute
-from tests.factories import make_user
+from tests.factories import make_member, make_user
 from tests.migrations_tracker.api.v1.conftest import Ask, asker
 from tests.migrations_tracker.plan_fixture import make_plan
 
@@ -70,7 +71,8 @@ class TestAUnit:
         assert done.status_code == 422
         assert "still sees" in done.json()["detail"]
 
-    def test_is_moved_on_only_by_who_may_plan(self, unit: WorkUnit, ask: Ask) -> None:
+    def test_is_moved_on_by_no_reader(self, unit: WorkUnit, ask: Ask, ada: User) -> None:
+        make_member(ada, Role.READER)
         body = {"person": "grace", "version": unit.version}
         assert ask("POST", f"units/{unit.pk}/start", body).status_code == 403
 

@@ -1,0 +1,26 @@
+"""The addresses of a person's own log-in: sessions, the second factor, and log-ins by OpenID Connect."""
+
+from __future__ import annotations
+
+from allauth.account import views as account_views
+from allauth.socialaccount.providers.openid_connect import urls as openid_connect
+from django.contrib.auth.views import LogoutView
+from django.urls import include, path
+from django.views.generic import RedirectView
+
+from migrations_tracker.views import account
+
+_TO_LOG_IN = RedirectView.as_view(pattern_name="login", query_string=True)
+
+urlpatterns = [
+    path("sessions/<int:pk>/end/", account.session_end, name="session-end"),
+    # What the library leads to by these names is ours.
+    path("log-in/", _TO_LOG_IN, name="account_login"),
+    path("sign-up/", _TO_LOG_IN, name="account_signup"),
+    path("log-out/", LogoutView.as_view(), name="account_logout"),
+    path("inactive/", account_views.account_inactive, name="account_inactive"),
+    path("again/", account_views.reauthenticate, name="account_reauthenticate"),
+    path("second-factor/", include("allauth.mfa.urls")),
+    path("providers/", include("allauth.socialaccount.urls")),
+    path("", include(openid_connect)),
+]
