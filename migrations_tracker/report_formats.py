@@ -18,6 +18,7 @@ from migrations_tracker.reports.archive import archive
 from migrations_tracker.reports.csv_tables import report_csv
 from migrations_tracker.reports.document import ReportDocument
 from migrations_tracker.reports.markdown import report_markdown
+from migrations_tracker.reports.pdf import report_pdf
 from workers.protocol.codec import from_json, to_json
 
 
@@ -28,7 +29,7 @@ class ReportFormat:
     key: str
     title: str
     media_type: str
-    write: Callable[[MigrationReport, ReportDocument], Iterable[str]]
+    write: Callable[[MigrationReport, ReportDocument], Iterable[str] | Iterable[bytes]]
 
 
 def document_of(report: MigrationReport) -> ReportDocument:
@@ -45,11 +46,13 @@ def file_name(report: MigrationReport, key: str) -> str:
 def report_archive(report: MigrationReport) -> bytes:
     """Return all formats in one ZIP file."""
     document = document_of(report)
-    return archive(
-        {
-            file_name(report, one.key): "".join(one.write(report, document)).encode()
-            for one in FORMATS.values()
-        }
+    return archive({file_name(report, one.key): written(one, report, document) for one in FORMATS.values()})
+
+
+def written(chosen: ReportFormat, report: MigrationReport, document: ReportDocument) -> bytes:
+    """Return a report in one format as a whole."""
+    return b"".join(
+        part if isinstance(part, bytes) else part.encode() for part in chosen.write(report, document)
     )
 
 
@@ -62,6 +65,14 @@ def _html(report: MigrationReport, document: ReportDocument) -> Iterable[str]:
 
 def _markdown(report: MigrationReport, document: ReportDocument) -> Iterable[str]:
     yield report_markdown(document, report.digest)
+
+
+def _pdf(report: MigrationReport, document: ReportDocument) -> Iterable[bytes]:
+    yield report_pdf(
+        report_markdown(document, report.digest),
+        title=f"Migration report: {document.repository_name}",
+        created_at=report.finished_at or report.created_at,
+    )
 
 
 def _csv(report: MigrationReport, document: ReportDocument) -> Iterable[str]:
@@ -88,6 +99,7 @@ FORMATS: Mapping[str, ReportFormat] = {
     one.key: one
     for one in (
         ReportFormat("html", "HTML, one file", "text/html; charset=utf-8", _html),
+        ReportFormat("pdf", "PDF", "application/pdf", _pdf),
         ReportFormat("md", "Markdown", "text/markdown; charset=utf-8", _markdown),
         ReportFormat("csv", "CSV", "text/csv; charset=utf-8", _csv),
         ReportFormat("json", "JSON", "application/json", _json),

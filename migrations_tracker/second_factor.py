@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from allauth.account.adapter import DefaultAccountAdapter
-from allauth.account.internal.flows.login import record_authentication
 from allauth.account.utils import perform_login
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
@@ -50,7 +49,6 @@ class LogInView(LoginView):
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         """Go on with the log-in, which ends only with the last step."""
-        record_authentication(self.request, form.get_user(), method="password")
         answer = perform_login(self.request, form.get_user(), redirect_url=self.get_success_url())
         return cast("HttpResponse", answer)
 

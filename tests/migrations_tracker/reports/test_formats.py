@@ -7,10 +7,14 @@ import dataclasses
 import io
 import re
 import zipfile
+import zlib
+from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from migrations_tracker.reports import pdf
 from migrations_tracker.reports.archive import archive
 from migrations_tracker.reports.cells import markdown_cell, markdown_code
 from migrations_tracker.reports.csv_tables import report_csv
@@ -24,6 +28,7 @@ from migrations_tracker.reports.document import (
     document_digest,
 )
 from migrations_tracker.reports.markdown import report_markdown
+from migrations_tracker.reports.pdf import report_pdf
 from workers.protocol.codec import from_json, to_json
 
 OPEN = OpenSite(
@@ -143,3 +148,51 @@ def test_the_same_files_give_the_same_archive() -> None:
     assert archive(files) == archive(dict(reversed(files.items())))
     with zipfile.ZipFile(io.BytesIO(archive(files))) as found:
         assert {name: found.read(name) for name in found.namelist()} == files
+
+
+class TestThePdf:
+    """What is set from the Markdown of a report."""
+
+    def test_of_the_same_report_has_the_same_bytes(self) -> None:
+        made = [
+            report_pdf("# One\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n", title="x", created_at=WHEN)
+            for _ in "ab"
+        ]
+        assert made[0] == made[1]
+        assert made[0].startswith(b"%PDF-")
+
+    def test_has_the_numbers_of_the_report(self) -> None:
+        text = text_of(
+            report_pdf(
+                "# One\n\n| what | sites |\n| --- | ---: |\n| open | 1,234 |\n", title="x", created_at=WHEN
+            )
+        )
+        assert "1,234" in text
+        assert "---" not in text
+
+    def test_says_what_it_leaves_out(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(pdf, "BLOCKS_SET", 3)
+        text = text_of(report_pdf("\n".join(f"- entry {n}" for n in range(10)), title="x", created_at=WHEN))
+        assert "entry 2" in text
+        assert "entry 3" not in text
+        assert "7 more entries" in text
+
+    @given(st.text(max_size=300))
+    def test_takes_whatever_the_facts_hold(self, text: str) -> None:
+        cell = markdown_cell(text)
+        assert report_pdf(f"# {cell}\n\n- {cell}\n\n| {cell} | x |\n", title=text, created_at=WHEN)
+
+
+WHEN = datetime(2026, 11, 28, tzinfo=UTC)
+
+
+def text_of(made: bytes) -> str:
+    """Return what the pages show, string by string."""
+    shown = []
+    for packed in re.findall(rb"stream\r?\n(.*?)\r?\nendstream", made, re.DOTALL):
+        try:
+            content = zlib.decompress(packed)
+        except zlib.error:
+            continue
+        shown += [part.decode("latin-1") for part in re.findall(rb"\((.*?)\) Tj", content)]
+    return "\n".join(shown)

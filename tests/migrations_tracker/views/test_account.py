@@ -170,7 +170,10 @@ class TestASecondFactor:
         client.post(LOGIN, {"username": "ada", "password": PASSWORD})
         response = client.get("/sites/")
         assert response["Location"] == "/account/second-factor/totp/activate/"
-        assert b"Authenticator secret" in client.get(response["Location"], follow=True).content
+        again = client.get(response["Location"])["Location"]
+        assert again.startswith("/account/again/")
+        page = client.post(again, {"password": PASSWORD}, follow=True)
+        assert b"Authenticator secret" in page.content
         TOTP.activate(ada, generate_totp_secret())
         assert client.get("/sites/").status_code == 200
 

@@ -121,7 +121,7 @@ def everything(addresses: dict[str, str], repository: Repository, site: Fallback
     """The addresses of every page, with a row of the repository behind each."""
     found = dict(addresses)
     for name in sorted(set(PAGES) - set(addresses)):
-        if not name.startswith(ASKED_WITH_A_TOKEN) and PAGES[name].scope is not Scope.PUBLIC:
+        if PAGES[name].scope not in (Scope.PUBLIC, Scope.OWN) and not name.startswith(ASKED_WITH_A_TOKEN):
             found[name] = address_of(name, repository, site)
     return found
 

@@ -1,0 +1,108 @@
+"""A report as PDF: its Markdown, set by a small typesetter without fonts or programs of the system."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+from fpdf import FPDF
+from fpdf.enums import XPos, YPos
+
+# Setting a thousand takes about a second: what is longer is not read on paper.
+BLOCKS_SET = 4000
+_SIZES = {1: 18, 2: 13, 3: 11}
+_TEXT, _SMALL = 9, 8
+_MARKS = re.compile(r"\\([\\|`*_<>#\[\]])|`+|\*\*")
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_CELL = re.compile(r"(?<!\\)\|")
+# What the fonts that every reader has can't show, and what stands for it.
+_STANDS_FOR = str.maketrans(
+    {"\u2013": "-", "\u2014": "-", "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'}
+    | {"\u2026": "...", "\u2192": "->", "\u2190": "<-", "\u2264": "<=", "\u2265": ">=", "\u00a0": " "}
+)
+
+
+class _Pages(FPDF):
+    def footer(self) -> None:
+        """Number the page."""
+        self.set_y(-12)
+        self.set_font("Helvetica", size=_SMALL)
+        self.cell(0, 6, f"{self.page_no()} / {{nb}}", align="R")
+
+
+def report_pdf(markdown: str, *, title: str, created_at: datetime) -> bytes:
+    """Return the PDF of a report; the same report gives the same bytes."""
+    pages = _Pages(format="A4")
+    pages.set_auto_page_break(auto=True, margin=16)
+    pages.set_title(plain(title))
+    pages.set_creator("Ferroaudit")
+    pages.set_creation_date(created_at.astimezone(UTC))
+    pages.add_page()
+    blocks = list(_blocks(markdown.splitlines()))
+    for block in blocks[:BLOCKS_SET]:
+        _set(pages, block)
+    if len(blocks) > BLOCKS_SET:
+        _set(pages, [f"{len(blocks) - BLOCKS_SET:,} more entries are in the other formats of this report."])
+    return bytes(pages.output())
+
+
+def plain(text: str) -> str:
+    """Return text without Markdown's marks, in the characters that the fonts have."""
+    bare = _MARKS.sub(lambda found: found.group(1) or "", _LINK.sub(r"\1", text))
+    bare = bare.replace("&lt;", "<").translate(_STANDS_FOR)
+    return bare.encode("latin-1", "replace").decode("latin-1")
+
+
+def _blocks(lines: Sequence[str]) -> Iterator[list[str]]:
+    """Yield a heading, a list's entry or a paragraph by itself, and the lines of a table together."""
+    table: list[str] = []
+    for line in lines:
+        if line.startswith("|"):
+            table.append(line)
+            continue
+        if table:
+            yield table
+            table = []
+        if line.strip():
+            yield [line]
+    if table:
+        yield table
+
+
+def _set(pages: _Pages, block: list[str]) -> None:
+    first = block[0]
+    if first.startswith("|"):
+        _table(pages, [_cells(line) for line in block if not re.fullmatch(r"[|:\- ]+", line)])
+        return
+    level = len(first) - len(first.lstrip("#"))
+    if 0 < level <= len(_SIZES):
+        pages.ln(3)
+        pages.set_font("Helvetica", "B", _SIZES[level])
+        text, indent = first[level:].strip(), 0.0
+        pages.start_section(plain(text), level=level - 1, strict=False)
+    else:
+        pages.set_font("Helvetica", size=_TEXT)
+        is_entry = first.lstrip().startswith("- ")
+        text, indent = (first.strip()[2:], 4.0) if is_entry else (first, 0.0)
+        if is_entry:
+            text = f"- {text}"
+    pages.set_x(pages.l_margin + indent)
+    pages.multi_cell(0, pages.font_size * 1.4, plain(text), align="L", new_x=XPos.LMARGIN, new_y=YPos.NEXT)
+    pages.ln(1)
+
+
+def _cells(line: str) -> list[str]:
+    return [plain(cell.strip()) for cell in _CELL.split(line.strip().strip("|"))]
+
+
+def _table(pages: _Pages, rows: list[list[str]]) -> None:
+    pages.set_font("Helvetica", size=_SMALL)
+    width = max(len(row) for row in rows)
+    longest = [min(60, max(8, *(len(row[n]) for row in rows if n < len(row)))) for n in range(width)]
+    with pages.table(col_widths=tuple(longest), line_height=4.2, text_align="LEFT", wrapmode="CHAR") as table:
+        for row in rows:
+            line = table.row()
+            for cell in row + [""] * (width - len(row)):
+                line.cell(cell)
+    pages.ln(2)
