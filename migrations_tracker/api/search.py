@@ -15,7 +15,7 @@ from migrations_tracker.selectors.search import filters_read, search
 @require_GET
 def search_documents(request: SignedInRequest) -> HttpResponse:
     """Answer `q`, narrowed by `kind`, `repository` and `rule`; `page` leafs."""
-    filters = filters_read(request.GET)
+    filters = filters_read(request.GET, request.user)
     if not filters.question:
         return JsonResponse({"error": "Say what you are looking for in `q`."}, status=BAD_REQUEST)
     return JsonResponse(as_document(search(filters=filters), base=request.build_absolute_uri("/")))

@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db import connection
 from django.http import QueryDict
 
 from migrations_tracker.search.registry import SOURCES_BY_KIND
 from migrations_tracker.search.words import SYNONYMS, asks_for_a_clause, distinct, is_name, tokens
+from migrations_tracker.selectors.standings import repository_ids_seen_by
 
 PAGE_SIZE = 20
 RANKED = 200
@@ -37,13 +39,17 @@ _WEIGHTS = "{0.05, 0.25, 0.55, 1.0}"
 
 @dataclass(frozen=True, slots=True)
 class SearchFilters:
-    """What the answer is narrowed to; an empty field does not narrow."""
+    """What the answer is narrowed to; an empty field does not narrow.
+
+    `seen` are the repositories that the asking person sees, None where nobody in particular asks.
+    """
 
     question: str = ""
     kind: str = ""
     repository: str = ""
     rule: str = ""
     page: int = 1
+    seen: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +106,8 @@ class _Term:
         return " | ".join(f"'{lexeme}'" for lexeme in self.lexemes)
 
 
-def filters_read(query: QueryDict) -> SearchFilters:
-    """Read a search from a URL; a value that is none is left out."""
+def filters_read(query: QueryDict, user: User) -> SearchFilters:
+    """Read a search from a URL, for a person; a value that is none is left out."""
     kind, page = query.get("kind", ""), query.get("page", "")
     return SearchFilters(
         question=_clean(query.get("q", ""))[:MAX_QUESTION],
@@ -109,6 +115,7 @@ def filters_read(query: QueryDict) -> SearchFilters:
         repository=_clean(query.get("repository", ""))[:100],
         rule=_clean(query.get("rule", ""))[:10],
         page=int(page) if page.isdecimal() and 1 <= len(page) <= 2 and int(page) else 1,
+        seen=repository_ids_seen_by(user),
     )
 
 
@@ -279,13 +286,15 @@ def _any(terms: Sequence[_Term], joint: str = " | ") -> str:
     return joint.join(f"({term.query})" for term in terms)
 
 
-def _narrowing(filters: SearchFilters) -> tuple[str, list[str]]:
-    clauses = {
+def _narrowing(filters: SearchFilters) -> tuple[str, list[object]]:
+    clauses: dict[str, object] = {
         "kind = %s": filters.kind,
         "rule_id = %s": filters.rule,
         "repository_id = (SELECT id FROM audit_repository WHERE slug = %s)": filters.repository,
     }
     used = {clause: value for clause, value in clauses.items() if value}
+    if filters.seen is not None:
+        used["(repository_id IS NULL OR repository_id = ANY(%s))"] = list(filters.seen)
     return "".join(f" AND {clause}" for clause in used), list(used.values())
 
 

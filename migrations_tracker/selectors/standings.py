@@ -88,6 +88,12 @@ def repositories_seen_by(user: User | AnonymousUser | None) -> QuerySet[Reposito
     return repositories.filter(pk__in=list(standing.by_repository))
 
 
+def repository_ids_seen_by(user: User) -> tuple[int, ...] | None:
+    """Return the repositories in which a person has a role; None for all."""
+    standing = standing_of(user)
+    return None if standing.everywhere > Role.NOBODY else tuple(standing.by_repository)
+
+
 def repository_of(owner: Owner, named: object) -> tuple[bool, int | None]:
     """Say whether there is such a thing, and the repository that it belongs to."""
     try:

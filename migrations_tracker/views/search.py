@@ -27,7 +27,7 @@ EXAMPLES = (
 @vary_on_headers("HX-Request")
 def search_page(request: SignedInRequest) -> HttpResponse:
     """Show what answers a question, the best first."""
-    filters = filters_read(request.GET)
+    filters = filters_read(request.GET, request.user)
     context = {
         "answer": search(filters=filters),
         "filters": filters,
@@ -44,7 +44,7 @@ def operator_anywhere(request: SignedInRequest, key: str) -> HttpResponse:
     """Go on to an operator's page of the project scanned last; without one, say what PyTorch does."""
     if key.removeprefix("aten::") not in newest().by_base:
         raise Http404(f"PyTorch has no operator {key}.")
-    choice = branch_choose(repository="", branch="")
+    choice = branch_choose(user=request.user, repository="", branch="")
     if choice.branch is not None:
         return redirect("operator-detail", choice.branch.repository.slug, key)
     context = {"operator": key, "rationale": operator_rationale(key), "version": newest().version}
