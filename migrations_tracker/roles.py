@@ -100,6 +100,7 @@ _VERIFICATION = Owner("workers.Verification", "repository_id")
 _JOB = Owner("workers.VerificationJob", "repository_id")
 _WISH = Owner("workers.VerificationRequest", "repository_id")
 _MECHANICAL = Owner("workers.MechanicalReport", "repository_id")
+_SAVED_FILTER = Owner("migrations_tracker.SavedFilter", "repository_id")
 _ENTRY = Owner("audit.KnowledgeEntry", "repository_id")
 
 _PUBLIC = Need(Scope.PUBLIC, Role.NOBODY, Role.NOBODY)
@@ -179,6 +180,8 @@ PAGES: Mapping[str, Need] = {
     "scan-again": _engineer(_SCAN),
     "site-list": _LISTED,
     "site-export": _LISTED,
+    "filter-keep": Need(Scope.REPOSITORY, Role.READER, Role.READER, _FIELD),
+    "filter-drop": Need(Scope.REPOSITORY, Role.READER, Role.READER, _SAVED_FILTER),
     "bulk-change-ask": _lead(_FIELD),
     "bulk-change-list": _LISTED,
     "bulk-change-detail": _see(_BULK),

@@ -9,6 +9,7 @@ from migrations_tracker.models.membership import Membership
 from migrations_tracker.models.notice import Channel, Delivery, Frequency, Notice, NoticeKind, Subscription
 from migrations_tracker.models.plan import Plan, PlanEvent, Precedence, PrecedenceState, UnitMember, WorkUnit
 from migrations_tracker.models.report import MigrationReport
+from migrations_tracker.models.saved_filter import SavedFilter
 from migrations_tracker.models.schedule import Absence, Person, Schedule, ScheduledUnit
 from migrations_tracker.models.search import SearchDocument, SearchLexeme, SearchMark, SearchWord
 from migrations_tracker.models.site_migration import SiteMigration, Transition
@@ -35,6 +36,7 @@ __all__ = [
     "PlanEvent",
     "Precedence",
     "PrecedenceState",
+    "SavedFilter",
     "Schedule",
     "ScheduledUnit",
     "SearchDocument",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from django.db.models import Count, F, QuerySet
 from django.db.models.functions import Substr
 
-from audit.models import Branch, Result, SiteState
+from audit.models import Branch, Repository, Result, SiteState
 from audit.policy.forms import FORMS, Form
 from audit.selectors.rules import RulePage, rule_get
 
@@ -66,11 +66,11 @@ class FormRow:
     count: int
 
 
-def form_rows() -> list[FormRow]:
+def form_rows(*, repositories: QuerySet[Repository]) -> list[FormRow]:
     """List the forms in the order of their rules, with open sites on the default branches."""
     counts = Counter(
         dict(
-            _on_default_branches()
+            _on_default_branches(repositories)
             .filter(is_open=True)
             .order_by()
             .values_list("form")
@@ -84,15 +84,15 @@ def form_rows() -> list[FormRow]:
     ]
 
 
-def form_counts(*, rule_id: str) -> Mapping[str, int]:
+def form_counts(*, rule_id: str, repositories: QuerySet[Repository]) -> Mapping[str, int]:
     """Count a rule's open sites on the default branches by form."""
-    rows = _on_default_branches().filter(is_open=True, rule_id=rule_id).order_by()
+    rows = _on_default_branches(repositories).filter(is_open=True, rule_id=rule_id).order_by()
     return Counter(dict(rows.values_list("form").annotate(Count("id"))))
 
 
-def field_facts(*, rule_id: str = "", form: str = "") -> FieldFacts:
+def field_facts(*, repositories: QuerySet[Repository], rule_id: str = "", form: str = "") -> FieldFacts:
     """Gather where a rule, or a form, occurs."""
-    states = _on_default_branches()
+    states = _on_default_branches(repositories)
     if rule_id:
         states = states.filter(rule_id=rule_id)
     if form:
@@ -123,8 +123,10 @@ def snippets_of(*, states: Sequence[SiteState]) -> Mapping[int, str]:
     return {site_id: "\n".join(text.split("\n")[:SNIPPET_LINES]) for site_id, text in texts}
 
 
-def _on_default_branches() -> QuerySet[SiteState]:
-    return SiteState.objects.filter(branch__name=F("branch__repository__default_branch"))
+def _on_default_branches(repositories: QuerySet[Repository]) -> QuerySet[SiteState]:
+    return SiteState.objects.filter(
+        branch__name=F("branch__repository__default_branch"), branch__repository__in=repositories
+    )
 
 
 def _shown(states: QuerySet[SiteState]) -> QuerySet[SiteState]:

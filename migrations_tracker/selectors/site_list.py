@@ -49,6 +49,17 @@ SORT_ORDERS: Mapping[str, SortOrder] = {
     "newest": SortOrder("Newest first", ("site_id",), is_descending=True),
 }
 DEFAULT_SORT = "path"
+COLUMNS: Mapping[str, str] = {
+    "rule": "Rule",
+    "level": "Level",
+    "place": "Symbol and place",
+    "crate": "Crate",
+    "form": "Form",
+    "outcome": "Outcome",
+    "message": "What it says",
+    "plan": "Plan",
+}
+USUAL_COLUMNS = ("rule", "level", "place", "plan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +140,12 @@ def filters_read(query: QueryDict) -> SiteFilters:
         outcome=outcome if outcome in OUTCOMES else "",
         sort=sort if sort in SORT_ORDERS else DEFAULT_SORT,
     )
+
+
+def columns_read(query: QueryDict) -> tuple[str, ...]:
+    """Read from a URL which columns are shown; none that is one is the usual ones."""
+    asked = set(query.getlist("columns"))
+    return tuple(column for column in COLUMNS if column in asked) or USUAL_COLUMNS
 
 
 def _clean(text: str) -> str:

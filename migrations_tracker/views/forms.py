@@ -13,6 +13,7 @@ from audit.selectors.rules import rule_get
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.scheduling.rationale import after_shape
 from migrations_tracker.selectors import form_pages
+from migrations_tracker.selectors.standings import repositories_seen_by
 from migrations_tracker.source_frames import frame_of_example, frame_of_snippet
 
 
@@ -20,7 +21,11 @@ from migrations_tracker.source_frames import frame_of_example, frame_of_snippet
 @require_GET
 def form_index(request: SignedInRequest) -> HttpResponse:
     """List the forms with how many open sites each has."""
-    return render(request, "form_list.html", {"rows": form_pages.form_rows()})
+    return render(
+        request,
+        "form_list.html",
+        {"rows": form_pages.form_rows(repositories=repositories_seen_by(request.user))},
+    )
 
 
 @login_required
@@ -30,7 +35,7 @@ def form_detail(request: SignedInRequest, key: str) -> HttpResponse:
     form = FORMS_BY_KEY.get(key)
     if form is None:
         raise Http404(f"No rule tells a form {key} apart.")
-    facts = form_pages.field_facts(form=form.key)
+    facts = form_pages.field_facts(repositories=repositories_seen_by(request.user), form=form.key)
     code = form_pages.snippets_of(states=[*facts.places[:3], *facts.gone[:3]])
     context = {
         "form": form,

@@ -15,7 +15,7 @@ from audit.parity.capability import State
 from audit.scanner.report import FileStatus, ManifestEntry, RuleRun, RuleStatus
 from audit.services.lineage_rulings import lineage_confirm
 from migrations_tracker.lifecycle import Status
-from migrations_tracker.models import Absence, Delivery, Person, SiteMigration, Subscription
+from migrations_tracker.models import Absence, Delivery, Person, SavedFilter, SiteMigration, Subscription
 from migrations_tracker.selectors.site_list import SiteFilters
 from migrations_tracker.services.api_tokens import api_token_create
 from migrations_tracker.services.bulk_changes import bulk_change_create
@@ -39,6 +39,8 @@ from tests.factories import (
 
 PUBLIC = {"login", "logout", "health", "admin-log-in"}
 POST_ONLY = {
+    "filter-keep",
+    "filter-drop",
     "held-drop-rule",
     "bulk-change-undo",
     "repository-scan",
@@ -120,6 +122,9 @@ def addresses(site: FallbackSite, repository: Repository) -> dict[str, str]:
     plan = plan_propose(repository=repository, actor=None).plan
     unit = plan.units.filter(item_count__gt=0).earliest("pk")
     person = Person.objects.create(plan=plan, name="ada", skills=SKILLS, hours=[[0, 540, 1020]])
+    kept = SavedFilter.objects.create(
+        owner=make_user("joan"), repository=repository, name="x", query="repository=minitorch", is_shared=True
+    )
     away = Absence.objects.create(person=person, starts_at=EARLY, ends_at=LATE)
     change = bulk_change_create(
         branch=repository.branches.get(),
@@ -141,6 +146,7 @@ def addresses(site: FallbackSite, repository: Repository) -> dict[str, str]:
         "lineage-rule": lineage.pk,
         "lineage-undo": ruling.pk,
         "absence-delete": away.pk,
+        "filter-drop": kept.pk,
         **dict.fromkeys(("schedule-detail", "schedule-pin", "schedule-baseline"), schedule.pk),
         **dict.fromkeys(UNIT_ADDRESSES, unit.pk),
         **dict.fromkeys(("precedence-cut", "precedence-restore"), unit.edges_in.earliest("pk").pk),
