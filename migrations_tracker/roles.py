@@ -191,6 +191,8 @@ PAGES: Mapping[str, Need] = {
     "site-transition": _engineer(_SITE),
     "site-comment": _engineer(_SITE),
     "site-assign": _engineer(_SITE),
+    "site-identity": _see(_SITE),
+    "site-merge": _lead(_SITE),
     "site-ruling": _lead(_SITE),
     "rule-list": _LISTED,
     "rule-detail": _LISTED,

@@ -24,7 +24,7 @@ def people_keep_what_they_could_do(apps, schema_editor):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("audit", "0023_state_counts"),
+        ("audit", "0024_state_counts"),
         ("migrations_tracker", "0014_parity_gap_comments"),
         ("pghistory", "0007_auto_20250421_0444"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),

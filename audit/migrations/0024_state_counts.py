@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("audit", "0022_parity_scalar_functions"),
+        ("audit", "0023_merged_sites"),
     ]
 
     operations = [
