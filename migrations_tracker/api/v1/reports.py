@@ -62,7 +62,7 @@ def report_get(request: ProgramRequest, pk: Key) -> ReportOut:
 
 @router.get("/reports/{pk}/files/{key}", response=None, url_name="report_file")
 def report_file(request: ProgramRequest, pk: Key, key: str) -> HttpResponseBase:
-    """Send a report in one of its formats: html, md, csv, json, sarif, or zip of all."""
+    """Send a report in one of its formats: html, pdf, md, csv, json, sarif, or zip of all."""
     report = report_numbered(pk)
     if key not in (*FORMATS, ARCHIVE):
         raise not_found("format")

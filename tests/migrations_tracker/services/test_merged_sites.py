@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
@@ -14,9 +14,10 @@ from audit.selectors.site_identity import site_identity
 from migrations_tracker.errors import PlanError
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import SiteMigration, Transition
+from migrations_tracker.roles import Role
 from migrations_tracker.services.lineage_rulings import lineage_join, lineage_undo
 from migrations_tracker.services.site_migrations import site_migration_transition
-from tests.factories import ingest, make_report, make_repository, make_result, make_user
+from tests.factories import ingest, make_member, make_report, make_repository, make_result, make_user
 from tests.migrations_tracker.services.test_lineage_rulings import assert_balanced, everything
 
 pytestmark = pytest.mark.django_db
@@ -152,7 +153,7 @@ def test_whoever_may_rule_merges_on_the_page_and_nobody_else(repository: Reposit
     answer = {"earlier": f"#{earlier.pk}", "reason": WHY}
     assert b"Merge into" not in client.get(page).content
     assert client.post(act, answer).status_code == 403
-    ada.user_permissions.add(Permission.objects.get(codename="add_lineageruling"))
+    make_member(ada, Role.LEAD)
     assert b"Merge into" in client.get(page).content
     for rubbish in (
         {},

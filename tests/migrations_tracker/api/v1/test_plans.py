@@ -95,10 +95,11 @@ def test_a_report_is_asked_for_and_read_in_every_format(repository: Repository, 
         for key in files
         for answer in [ask("GET", f"reports/{pk}/files/{key}")]
     }
-    assert set(contents) == {"html", "md", "csv", "json", "sarif", "zip"}
+    assert set(contents) == {"html", "pdf", "md", "csv", "json", "sarif", "zip"}
     assert json.loads(contents["sarif"])["version"] == "2.1.0"
     assert contents["zip"].startswith(ZIP_MAGIC)
-    assert ask("GET", f"reports/{pk}/files/pdf").status_code == 404
+    assert contents["pdf"].startswith(b"%PDF-")
+    assert ask("GET", f"reports/{pk}/files/docx").status_code == 404
 
 
 def test_scans_are_asked_for_and_followed(repository: Repository, ask: Ask) -> None:
