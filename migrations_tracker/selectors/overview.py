@@ -97,7 +97,7 @@ def status_counts(*, repositories: Sequence[Repository]) -> list[tuple[Status, s
     """
     newest = _newest_changes()
     ids = "-".join(str(repository.pk) for repository in repositories)
-    key = f"status-counts-{hashlib.sha256(ids.encode()).hexdigest()}-{newest}"
+    key = f"status-counts-{hashlib.sha256(f'{ids} {newest}'.encode()).hexdigest()}"
     found = cache.get(key)
     if found is None:
         migrations = SiteMigration.objects.filter(gap=None, site__repository__in=repositories).order_by()
