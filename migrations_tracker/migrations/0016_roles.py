@@ -25,7 +25,7 @@ def people_keep_what_they_could_do(apps, schema_editor):
 class Migration(migrations.Migration):
     dependencies = [
         ("audit", "0024_state_counts"),
-        ("migrations_tracker", "0014_parity_gap_comments"),
+        ("migrations_tracker", "0015_search_lexemes"),
         ("pghistory", "0007_auto_20250421_0444"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

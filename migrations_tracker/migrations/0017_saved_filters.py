@@ -12,7 +12,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("audit", "0024_state_counts"),
-        ("migrations_tracker", "0015_roles"),
+        ("migrations_tracker", "0016_roles"),
         ("pghistory", "0007_auto_20250421_0444"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
