@@ -57,8 +57,8 @@ def why_it_waits(*, job: VerificationJob) -> str:
         return ""
     if job.commit_id in commits_spent():
         return (
-            f"The tests of this commit had the {settings.GPU_MINUTES_PER_SCAN} GPU minutes that those of one "
-            "scan may have in 24 hours."
+            "The tests of this commit had what those of one scan may have in 24 hours: "
+            f"{settings.GPU_MINUTES_PER_SCAN} min on GPUs."
         )
     return f"The {settings.GPU_MINUTES_PER_DAY} GPU minutes of 24 hours are taken."
 

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
+from django.db.models.functions import Now
 from django.test import Client
+from pytest_django import DjangoAssertNumQueries
 
 from audit.models import Commit, Repository, RowState
 from migrations_tracker.roles import Role
@@ -20,7 +22,9 @@ from tests.factories import (
     make_result,
     make_user,
 )
+from tests.git import commit_files
 from tests.workers.machines import make_job, make_outcome, make_runner, make_test, signed
+from tests.workers.workspace import make_workspace
 from workers.models import (
     PtxLoad,
     RequestTarget,
@@ -30,7 +34,7 @@ from workers.models import (
     VerifiedFunction,
 )
 from workers.services import jobs
-from workers.services.jobs import FunctionProof, jobs_dispatch
+from workers.services.jobs import FunctionProof, job_continue, jobs_dispatch
 from workers.services.outcomes import outcome_accept
 
 pytestmark = pytest.mark.django_db
@@ -272,3 +276,55 @@ def test_a_scans_page_says_how_long_its_commit_was_on_gpus(client: Client, repos
     verification = verified(repository, "relu_kernel")
     VerificationJob.objects.filter(pk=verification.job_id).update(commit=scan.commit, gpu_seconds=90)
     assert "1.5 minutes, 1 test of the commit in 1 job" in text(client, scan.get_absolute_url())
+
+
+def test_a_job_that_was_cut_short_leads_to_the_job_of_the_rest_and_back(
+    client: Client, repository: Repository
+) -> None:
+    job = make_job(repository, tests=[make_test("first"), make_test("second")])
+    rest = job_continue(job=job, done=1)
+    VerificationJob.objects.filter(pk=job.pk).update(
+        state=RowState.SUCCEEDED,
+        finished_at=Now(),
+        outcome_state="cut-short",
+        outcome_reason="over after 1 of 2 tests",
+        gpu_granted_s=60,
+    )
+    page = text(client, job.get_absolute_url())
+    assert "over after 1 of 2 tests" in page and f'href="{rest.get_absolute_url()}"' in page
+    assert "at most 60 s" in page
+    assert f'href="{job.get_absolute_url()}"' in text(client, rest.get_absolute_url())
+
+
+def test_a_job_that_waits_for_time_says_which_limit_it_waits_for(
+    client: Client,
+    repository: Repository,
+    settings: LazySettings,
+    django_assert_max_num_queries: DjangoAssertNumQueries,
+) -> None:
+    settings.GPU_MINUTES_PER_DAY, settings.GPU_MINUTES_PER_SCAN = 2, 1
+    spent = make_job(repository, tests=[make_test("earlier")])
+    VerificationJob.objects.filter(pk=spent.pk).update(
+        state=RowState.SUCCEEDED, finished_at=Now(), gpu_seconds=70
+    )
+    job = make_job(repository)
+    with django_assert_max_num_queries(12):
+        page = text(client, job.get_absolute_url())
+    assert "what those of one scan may have in 24 hours: 1 min on GPUs." in page
+    VerificationJob.objects.filter(pk=spent.pk).update(gpu_seconds=130)
+    settings.GPU_MINUTES_PER_SCAN = 0
+    assert "The 2 GPU minutes of 24 hours are taken." in text(client, job.get_absolute_url())
+
+
+def test_what_changed_since_a_revision_is_asked_for_on_the_page(
+    client: Client, tmp_path: Path, user: User
+) -> None:
+    made, commit = make_workspace(tmp_path)
+    later = commit_files(Path(made.location), {"README.md": "More."})
+    sent = {"repository": made.slug, "target": "change", "text": "HEAD~1", "revision": "main"}
+    assert client.post("/verifications/ask/", sent).status_code == 302
+    wish = VerificationRequest.objects.get()
+    assert (wish.text, wish.commit.object_id) == (commit.object_id, later)
+    client.post("/verifications/ask/", {**sent, "text": ""})
+    client.post("/verifications/ask/", {**sent, "text": "--output=/tmp/x"})
+    assert VerificationRequest.objects.count() == 1
