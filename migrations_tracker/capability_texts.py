@@ -34,10 +34,12 @@ _RUST_HEAD = """\
 // Capabilities of {name} at {commit}, held to torch {torch}. Made by `manage.py capabilities --rust`.
 
 /// What becomes of a case.
+#[allow(dead_code)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CapabilityState {{
 {variants}}}
 
+#[allow(dead_code)]
 impl CapabilityState {{
     /// Whether the case is computed on the device, and nowhere else by default.
     pub const fn can(self) -> bool {{
@@ -46,6 +48,7 @@ impl CapabilityState {{
 }}
 
 /// What the code does for an operator, dtype, device and direction.
+#[allow(dead_code)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capability {{
     pub operator: &'static str,
@@ -58,6 +61,7 @@ pub struct Capability {{
 }}
 
 /// Every case, sorted.
+#[allow(dead_code)]
 pub static CAPABILITIES: &[Capability] = &[
 """
 
@@ -65,6 +69,7 @@ _RUST_TAIL = """\
 ];
 
 /// Finds a case; `None` where nothing serves it.
+#[allow(dead_code)]
 pub fn capability(
     operator: &str,
     dtype: &str,

@@ -210,7 +210,19 @@ def _without_info(catalogue: Catalogue, counterpart: str, case: Case) -> Support
     module = catalogue.module(counterpart)
     if module is not None and dtype in module.dtypes:
         return Support(SupportState.COMPOSITE, f"PyTorch's module tests run {counterpart} in {dtype}")
-    return None
+    functional = _functional_of(catalogue, counterpart)
+    rows = infos(catalogue, functional) if functional else ()
+    return _by_info(catalogue, functional, rows, case) if rows else None
+
+
+def _functional_of(catalogue: Catalogue, counterpart: str) -> str:
+    """Return the function that a module of the same name calls: `dropout2d` of `torch.nn.Dropout2d`."""
+    namespace, name = _split(counterpart)
+    if namespace != "torch.nn":
+        return ""
+    known = catalogue.namespaces.get("torch.nn.functional", {})
+    found = next((one for one in known if one.replace("_", "") == name.lower()), "")
+    return f"torch.nn.functional.{found}" if found else ""
 
 
 def support(catalogue: Catalogue, counterpart: str, dtype: str, device: str, direction: Direction) -> Support:

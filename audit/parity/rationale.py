@@ -14,6 +14,10 @@ _TEMPORARY = (
     "warns on every call is a documented temporary measure with this work as its follow-up."
 )
 _SHOWN = 6
+# Where a public name without an operator of its own is Python code that calls operators.
+_IN_PYTHON = ("torch.nn.", "torch.distributions.", "torchvision.models.", "torchvision.transforms.")
+# What PyTorch calls to check arguments, to share storage or to leave autograd: no part of what is computed.
+_BESIDE = frozenset({"_is_all_true", "_local_scalar_dense", "alias", "detach", "is_nonzero", "lift_fresh"})
 
 
 class Answer(StrEnum):
@@ -89,17 +93,55 @@ def _registers(catalogue: Catalogue, counterpart: str, answer: Support) -> str:
     return f"PyTorch has {counterpart}; {answer.proof}."
 
 
-def _therefore(catalogue: Catalogue, case: Case, counterpart: str, answer: Support) -> tuple[Answer, str]:
+def _parts(catalogue: Catalogue, counterpart: str, direction: Direction) -> tuple[str, ...]:
+    """Return the operators that PyTorch composes a counterpart of, itself left out."""
+    seen = reached(catalogue, counterpart)
+    if seen is None:
+        return ()
+    own = {row.base for row in operators(catalogue, counterpart)}
+    names = seen.forward if direction is Direction.FORWARD else seen.backward
+    return tuple(name for name in names if name.partition(".")[0] not in own | _BESIDE)
+
+
+def _kernel_behind(catalogue: Catalogue, counterpart: str, device: str) -> str:
+    """Return the operator with a kernel that one without calls: `fill_` behind `fill`."""
+    key = device.upper()
+    for base in sorted({row.base for row in operators(catalogue, counterpart)}):
+        for row in (*catalogue.overloads(f"{base}_"), *catalogue.overloads(f"_{base}")):
+            if key in row.kernels or key in row.declared:
+                return row.name
+    return ""
+
+
+def _composite(
+    catalogue: Catalogue, case: Case, counterpart: str, what: str, reference: str
+) -> tuple[Answer, str]:
+    names = _parts(catalogue, counterpart, case.direction)
+    if names:
+        of = _listed(names)
+        return (
+            Answer.COMPOSITE,
+            f"So the answer is a composite of {of} on the device for {what}. {_TEMPORARY}",
+        )
+    behind = _kernel_behind(catalogue, counterpart, reference)
+    if behind and case.direction is Direction.FORWARD:
+        why = f"as PyTorch's calls aten::{behind}, which has one"
+        return Answer.DEVICE_KERNEL, f"So the answer is a device kernel for {what}, {why}. {_TEMPORARY}"
+    why = "PyTorch has no kernel of its own for it"
+    return Answer.COMPOSITE, f"So the answer is a composite on the device for {what}: {why}. {_TEMPORARY}"
+
+
+def _therefore(
+    catalogue: Catalogue, case: Case, counterpart: str, answer: Support, state: State | None, reference: str
+) -> tuple[Answer, str]:
     what = f"{counterpart} {case.direction} in {case.dtype} on {case.device}"
+    if answer.state.can and state is not None and state.can:
+        kind = Answer.DEVICE_KERNEL if state is State.KERNEL else Answer.COMPOSITE
+        return kind, f"So the code has the answer for {what}: it computes on the device, as PyTorch does."
     if answer.state is SupportState.KERNEL:
         return Answer.DEVICE_KERNEL, f"So the answer is a device kernel for {what}. {_TEMPORARY}"
     if answer.state is SupportState.COMPOSITE:
-        seen = reached(catalogue, counterpart)
-        names = (
-            () if seen is None else (seen.forward if case.direction is Direction.FORWARD else seen.backward)
-        )
-        of = f" of {_listed(names)}" if names else ""
-        return Answer.COMPOSITE, f"So the answer is a composite{of} on the device for {what}. {_TEMPORARY}"
+        return _composite(catalogue, case, counterpart, what, reference)
     variant = f"`GpuError::Unsupported {{ op, dtype: {case.dtype}, device: {case.device} }}`"
     if answer.state is SupportState.REFUSED:
         return (
@@ -116,13 +158,16 @@ def _therefore(catalogue: Catalogue, case: Case, counterpart: str, answer: Suppo
             Answer.DEVICE_KERNEL,
             f"So the answer is a device kernel for {what}, as PyTorch registers one. {_TEMPORARY}",
         )
-    seen = reached(catalogue, counterpart)
-    if seen is not None and seen.forward:
-        of = _listed(seen.forward)
+    names = _parts(catalogue, counterpart, Direction.FORWARD)
+    if names:
+        of = _listed(names)
         return (
             Answer.COMPOSITE,
             f"So the answer is a composite of {of}, as PyTorch's is, for {what}. {_TEMPORARY}",
         )
+    if counterpart.startswith(_IN_PYTHON):
+        why = "PyTorch has no operator of this name and computes it in Python with those that it has"
+        return Answer.COMPOSITE, f"So the answer is a composite on the device for {what}: {why}. {_TEMPORARY}"
     why = f"this catalogue has no run of {what}, and the policy's default is to refuse"
     return Answer.STRUCTURED_ERROR, f"So the answer is a structured error, {variant}: {why}."
 
@@ -138,7 +183,8 @@ def _raises(answer: Support) -> str:
     return f"PyTorch raises {what}." if found else ""
 
 
-def _now(state: State | None, place: Place | None, note: str) -> str:
+def said_now(state: State | None, place: Place | None, note: str) -> str:
+    """Say what the code does now: by its state, or else in the words of `note`."""
     if state is None and not note:
         return ""
     said = _NOW[state] if state is not None else note
@@ -163,10 +209,10 @@ def of_case(
     """
     device = reference_device or case.device
     answer = support(catalogue, case.operator, case.dtype, device, case.direction)
-    now = _now(state, place, note)
+    now = said_now(state, place, note)
     if answer.state is SupportState.ABSENT:
         return without_counterpart(catalogue, case.operator, now=now)
-    kind, therefore = _therefore(catalogue, case, case.operator, answer)
+    kind, therefore = _therefore(catalogue, case, case.operator, answer, state, device)
     registers = _registers(catalogue, case.operator, answer)
     return Rationale(registers, _raises(answer), now, kind, therefore, _source(catalogue))
 

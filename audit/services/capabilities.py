@@ -109,12 +109,13 @@ def _broken_ptx(summaries: Summaries, kernels: Kernels) -> dict[str, str]:
     """Name the rejected constant of each function that launches one, by the function's symbol."""
     if not kernels.rejections:
         return {}
-    found = {
-        function.symbol: kernels.rejected_in(function)
-        for function in summaries.workspace.functions
-        if function.has_body and function.is_product_code
-    }
-    return {symbol: one.text.name or "derived PTX" for symbol, one in found.items() if one is not None}
+    # Of twins under opposite features only the one with a device launches: the other must not hide it.
+    found: dict[str, str] = {}
+    for function in summaries.workspace.functions:
+        one = kernels.rejected_in(function) if function.has_body and function.is_product_code else None
+        if one is not None:
+            found[function.symbol] = one.text.name or "derived PTX"
+    return found
 
 
 _COLUMNS = (

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import OuterRef, Subquery
-from django.db.models.functions import JSONObject
+from django.db.models import OuterRef, Q, Subquery, Value
+from django.db.models.expressions import Combinable
+from django.db.models.functions import JSONObject, Length, Reverse, StrIndex, Substr
 
 from audit.models import (
     Branch,
@@ -177,10 +178,14 @@ def operator_page(*, branch: Branch, operator: str, dump_id: str = "") -> Operat
 
 def said_of_symbol(*, repository_id: int) -> dict[str, Subquery]:
     """Return annotations of a query of sites' states: what a ruling and the rules say the function is."""
-    matches = OperationMatch.objects.filter(repository_id=repository_id, symbol=OuterRef("symbol"))
+    # A type's operation is one of its methods, and its other methods are parts of it.
+    named = [OuterRef("symbol"), Reverse(Substr(Reverse(OuterRef("symbol")), _after_last_separator()))]
+    matches = OperationMatch.objects.filter(repository_id=repository_id, symbol__in=named)
     rulings = MatchRuling.objects.filter(
-        match__repository_id=repository_id, match__symbol=OuterRef("symbol"), ended_at=None
+        match__repository_id=repository_id, match__symbol__in=named, ended_at=None
     )
+    matches = matches.order_by(Length("symbol").desc())
+    rulings = rulings.order_by(Length("match__symbol").desc())
     columns = ("verdict", "counterpart", "direction", "dtype")
     by_rule = JSONObject(**{name: name for name in columns}, reason="note")
     by_person = JSONObject(**{name: name for name in columns}, reason="reason")
@@ -190,40 +195,56 @@ def said_of_symbol(*, repository_id: int) -> dict[str, Subquery]:
     }
 
 
+def _after_last_separator() -> Combinable:
+    """Return where the owner begins in a symbol written backwards: behind its first `::`."""
+    return StrIndex(Reverse(OuterRef("symbol")), Value("::")) + Value(2)
+
+
 def site_rationales(
-    *, scan_run_id: int, symbol: str, chain: Sequence[str] = (), said: Mapping[str, str] | None = None
+    *,
+    scan_run_id: int,
+    symbol: str,
+    chain: Sequence[str] = (),
+    said: Mapping[str, str] | None = None,
+    place: Place | None = None,
+    note: str = "",
 ) -> list[tuple[Capability | None, Rationale]]:
     """Explain what a site stands in the way of: gaps that its function serves, or its callers and callees.
 
     `chain` are the functions of the site's evidence. Where none of them serves an operator, the one
-    explanation says whether PyTorch has a counterpart, from what is `said` of the function.
+    explanation says whether PyTorch has a counterpart, from what is `said` of the function; `place` and
+    `note` are the site's own, and say what the code does there now.
     """
-    cells = Capability.objects.filter(
-        scan_run_id=scan_run_id, symbols__overlap=[name for name in (symbol, *chain) if name]
-    ).exclude(device="cpu")
+    serves = Q(symbols__overlap=[name for name in (symbol, *chain) if name])
+    text = symbol.rpartition("::")[2]
+    if text.isupper() and "_" in text:
+        # A text of PTX is launched by the functions that serve a case.
+        serves |= Q(implementations__contains=[{"broken_ptx": text}])
+    cells = Capability.objects.filter(serves, scan_run_id=scan_run_id).exclude(device="cpu")
     found = sorted(
         cells.defer("implementations"),
         key=lambda c: (symbol not in c.symbols, not c.is_gap, c.operator, c.dtype, c.direction),
     )
     if found:
         return [(cell, cell_rationale(cell)) for cell in found[:RATIONALES_SHOWN]]
-    return [(None, _without_cell(symbol, said))]
+    return [(None, _without_cell(symbol, said, place, note))]
 
 
-def _without_cell(symbol: str, said: Mapping[str, str] | None) -> Rationale:
+def _without_cell(symbol: str, said: Mapping[str, str] | None, place: Place | None, note: str) -> Rationale:
     """Explain a function that serves no operator: by what people or rules say it is, or that it is none."""
     catalogue, name = newest(), symbol or "this place"
+    now = rationale.said_now(None, place, note)
     if said is None:
         reason = "it is no operation that a PyTorch operator stands for"
-        return rationale.without_counterpart(catalogue, name, reason=reason)
+        return rationale.without_counterpart(catalogue, name, reason=reason, now=now)
     if said["verdict"] == Verdict.MATCHED.value:
         dtype = said["dtype"] or "float32"
         case = Case(said["counterpart"], dtype, "cuda", Direction(said["direction"]))
-        return rationale.of_case(catalogue, case)
+        return rationale.of_case(catalogue, case, place=place, note=note)
     reason = said["reason"]
     if said["verdict"] == Verdict.UNMATCHED.value:
         reason = "no operator of its name is in the catalogue, and nobody has set one"
-    return rationale.without_counterpart(catalogue, name, reason=reason)
+    return rationale.without_counterpart(catalogue, name, reason=reason, now=now)
 
 
 def repository_branch(*, repository: Repository) -> Branch | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from audit.models import Branch, Capability, FallbackSite, Lineage, Result, SiteState
+from audit.parity.capability import Place
 from audit.parity.rationale import Rationale
 from audit.policy.clauses import Clause
 from audit.selectors.policy import clauses_of_outcome, clauses_of_rule
@@ -138,7 +139,14 @@ def _rationales(state: SiteState, result: Result | None) -> list[tuple[Capabilit
         symbol=state.symbol,
         chain=list(dict.fromkeys(step["symbol"] for step in steps)),
         said=state.said_by_person or state.said_by_rule,  # type: ignore[attr-defined]
+        place=Place(result.path, result.start_line, result.symbol) if result is not None else None,
+        note=_what_is_seen(result) if result is not None else "",
     )
+
+
+def _what_is_seen(result: Result) -> str:
+    """Return a result's message as a sentence: rules say what the code does, that of PTX who refuses it."""
+    return result.message if result.rule_id == BROKEN_PTX else f"the code {result.message}"
 
 
 def _ptx_loads(site: FallbackSite, state: SiteState | None, result: Result | None) -> list[PtxLoad]:

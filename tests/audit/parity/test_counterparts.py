@@ -28,7 +28,7 @@ FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
         ("torch.distributions.Bernoulli.rsample", "float32", "cuda", FORWARD, "refused", "NotImpl"),
         ("torch.nn.LayerNorm", "float32", "cuda", FORWARD, "composite", "native_layer_norm"),
         ("torch.nn.LayerNorm", "float64", "cuda", FORWARD, "composite", "module tests run"),
-        ("torch.nn.LayerNorm", "complex64", "cuda", FORWARD, "unknown", "no operator or recording"),
+        ("torch.nn.LayerNorm", "complex64", "cuda", FORWARD, "refused", "layer_norm does not support"),
         ("torch.optim.Adam", "float32", "cuda", FORWARD, "composite", "_foreach_"),
         ("torch.optim.Adam", "float64", "cuda", FORWARD, "unknown", "no operator or recording"),
         ("torch.nn.functional.nothing", "float32", "cuda", FORWARD, "absent", "nothing"),

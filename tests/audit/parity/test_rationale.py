@@ -24,6 +24,10 @@ PLACE = Place("ferrotorch-core/src/gpu_dispatch.rs", 847, "GpuBackend::abs_backw
         ("torch.distributions.Gamma.log_prob", "float64", "cuda", "forward", Answer.COMPOSITE, "lgamma"),
         ("torch.optim.Adam", "float64", "cuda", "forward", Answer.COMPOSITE, "_foreach_"),
         ("torch.func.vmap", "float32", "cuda", "forward", Answer.STRUCTURED_ERROR, "default is to refuse"),
+        ("torch.nn.Dropout2d", "float64", "cuda", "forward", Answer.COMPOSITE, "dropout2d lists"),
+        ("torch.nn.functional.lp_pool2d", "float32", "cuda", "forward", Answer.COMPOSITE, "in Python"),
+        ("aten::fill", "float64", "cuda", "forward", Answer.DEVICE_KERNEL, "calls aten::fill_.Scalar"),
+        ("aten::slice", "float64", "cuda", "forward", Answer.COMPOSITE, "no kernel of its own"),
         ("torch.nn.Nothing", "float32", "cuda", "forward", Answer.STRUCTURED_ERROR, "has no counterpart of"),
     ],
 )  # fmt: skip
@@ -43,6 +47,22 @@ def test_no_state_of_the_code_lacks_words() -> None:
     case = Case("aten::abs", "float64", "cuda", Direction.FORWARD)
     for state in State:
         assert of_case(catalogue.newest(), case, state=state).now.startswith("Now the code ")
+
+
+def test_what_checks_arguments_or_copies_nothing_is_no_part_of_a_composite() -> None:
+    case = Case("torch.distributions.VonMises.sample", "float64", "cuda", Direction.FORWARD)
+    answer = of_case(catalogue.newest(), case).therefore
+    assert "a composite of _to_copy, acos," in answer
+    for name in ("_local_scalar_dense", "detach"):
+        assert name not in answer
+
+
+@pytest.mark.parametrize("state", [state for state in State if state.can])
+def test_what_the_code_has_needs_no_temporary_measure(state: State) -> None:
+    case = Case("aten::bmm", "float32", "cuda", Direction.FORWARD)
+    text = of_case(catalogue.newest(), case, state=state).text
+    assert "So the code has the answer for aten::bmm forward in float32 on cuda" in text
+    assert "temporary" not in text
 
 
 def test_an_opt_in_is_only_ever_a_temporary_measure() -> None:
