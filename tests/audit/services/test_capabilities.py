@@ -17,7 +17,16 @@ from audit.models import (
     Repository,
     ScanRun,
 )
+from audit.parity.capability import State
 from audit.parity.matrix import Matrix
+from audit.parity.workspace import read_workspace
+from audit.scanner.link.resolve import Resolver
+from audit.scanner.link.summaries import Summaries
+from audit.scanner.profile import load_profile
+from audit.scanner.ptx.driver import DriverAnswer, DriverAnswers, digest_of
+from audit.scanner.ptx.kernels import Kernels
+from audit.scanner.ptx.texts import PtxTexts
+from audit.scanner.source.memory import MemorySource
 from audit.services import capabilities as service
 from audit.services import scan_requests, scan_runs
 from audit.services.gaps import capability_gaps_follow
@@ -215,3 +224,35 @@ def test_storing_twice_changes_nothing(scan: Callable[[], ScanRun], monkeypatch:
     after = Capability.objects.values_list("operator", "dtype", "device", "direction", "state")
     assert sorted(after) == sorted(before)
     assert CapabilityGap.objects.filter(is_open=True).count() == CapabilityReading.objects.get().gap_count
+
+
+REFUSED_PTX = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry abs() { nonsense; }\n"
+TWINS = """
+const ABS_PTX: &str = "{ptx}";
+pub struct CudaBackendImpl;
+impl GpuBackend for CudaBackendImpl {{
+    fn abs_f32(&self, a: &GpuBufferHandle) -> R<GpuBufferHandle> {{ gpu_abs(a) }}
+}}
+#[cfg(feature = "cuda")]
+pub fn gpu_abs(a: &CudaBuffer<f32>) -> GpuResult<CudaBuffer<f32>> {{
+    let f = get_or_compile(ABS_PTX, "abs")?;
+    stream.launch_builder(&f).launch(cfg)
+}}
+#[cfg(not(feature = "cuda"))]
+pub fn gpu_abs(_a: &CudaBuffer<f32>) -> GpuResult<CudaBuffer<f32>> {{ Err(GpuError::NoCudaFeature) }}
+"""
+
+
+def test_a_twin_without_the_gpu_does_not_hide_a_kernel_that_is_refused() -> None:
+    code = TWINS.format(ptx=REFUSED_PTX.replace("\n", "\\n"))
+    workspace = read_workspace(MemorySource({**sources(), GPU: code.encode()}))
+    resolver = Resolver(workspace)
+    texts = PtxTexts(workspace, resolver, {})
+    refusal = DriverAnswer(digest_of(texts.all[0].text), False, "gpu", "13.0", error="invalid")
+    kernels = Kernels(texts, None, (), DriverAnswers([refusal]))
+    summaries = Summaries(workspace, resolver, load_profile())
+    found = service.capabilities_derive(summaries=summaries, kernels=kernels)
+    (cell,) = (c for c in found.cells if (c.case.operator, c.case.device) == ("aten::abs", "cuda"))
+    assert cell.state is State.BROKEN_KERNEL
+    assert cell.proof is not None
+    assert cell.proof.broken_ptx == "ABS_PTX"

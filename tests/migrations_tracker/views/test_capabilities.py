@@ -29,6 +29,7 @@ from audit.parity.capability import State
 from audit.parity.catalogue import Direction
 from audit.services.parity import parity_dumps_import_shipped
 from migrations_tracker.selectors.capability_absent import public_operators
+from migrations_tracker.selectors.capability_detail import site_rationales
 from migrations_tracker.selectors.capability_list import percent, shares
 from tests.factories import (
     ingest,
@@ -193,6 +194,32 @@ def test_a_site_outside_any_operator_is_told_that_pytorch_has_no_counterpart(
     text = ada_client.get(address).content.decode()
     assert "torch.optim.SGD" in text
     assert "to be decided" not in text.lower()
+
+
+@pytest.mark.parametrize("symbol", ["minitorch_gpu::ops", "minitorch_gpu::ops::relu"])
+def test_a_site_in_a_method_is_explained_by_its_type(
+    ada_client: Client, matrix: FallbackSite, symbol: str
+) -> None:
+    """`Lbfgs::gather_params` is a part of the optimizer, and `ExpBackward::backward` is the node itself."""
+    Capability.objects.update(symbols=["another"])
+    match = make_match(matrix.first_seen_scan)
+    OperationMatch.objects.filter(pk=match.pk).update(
+        kind="optimizer", symbol=symbol, verdict="matched", counterpart="torch.optim.SGD", dtype=""
+    )
+    text = ada_client.get(matrix.get_absolute_url()).content.decode()
+    assert "torch.optim.SGD ran in float32 on cuda" in text
+    assert "Now the code " in text
+
+
+def test_a_text_of_ptx_is_explained_by_the_operator_that_launches_it(matrix: FallbackSite) -> None:
+    cell = Capability.objects.filter(operator="aten::exp", device="cuda").earliest("id")
+    cell.implementations[0]["broken_ptx"] = "EXP_PTX"
+    cell.save()
+    ((found, rationale),) = site_rationales(
+        scan_run_id=cell.scan_run_id, symbol="minitorch_gpu::kernels::EXP_PTX"
+    )
+    assert found == cell
+    assert "aten::exp" in rationale.therefore
 
 
 def test_a_site_is_explained_by_the_functions_of_its_evidence(
