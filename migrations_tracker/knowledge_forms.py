@@ -7,6 +7,7 @@ import binascii
 import zlib
 
 from django import forms
+from django.utils import timezone
 
 from audit.imports.formats import FORMAT_LABELS
 from audit.imports.rows import MAX_BYTES
@@ -94,6 +95,36 @@ class EntryForm(forms.Form):
     )
     note = forms.CharField(label="What changed", required=False, max_length=300)
     number = forms.IntegerField(required=False, min_value=0, max_value=2**31, widget=forms.HiddenInput)
+
+
+class AuditNoteForm(forms.Form):
+    """What a person read, when and at which commit."""
+
+    commit = forms.CharField(
+        label="Commit you read",
+        max_length=80,
+        help_text="Seven characters of its id or more; a finished scan tells its files.",
+        widget=forms.TextInput(attrs=PLAIN),
+    )
+    read_on = forms.DateField(
+        label="Read on", initial=timezone.localdate, widget=forms.DateInput(attrs={"type": "date"})
+    )
+    files = forms.CharField(
+        label="Files read",
+        required=False,
+        max_length=100_000,
+        help_text="One a line; a folder stands for all that is in it.",
+        widget=forms.Textarea(attrs={"rows": 3, **PLAIN}),
+    )
+    text = forms.CharField(
+        label="What you found", max_length=50_000, widget=forms.Textarea(attrs={"rows": 4})
+    )
+    remaining = forms.CharField(
+        label="What remains unread",
+        required=False,
+        max_length=50_000,
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
 
 
 def packed(data: bytes) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from django.urls import path
 
-from migrations_tracker.views import entries, imported_audits, precedents
+from migrations_tracker.views import crates, entries, imported_audits, precedents
 
 urlpatterns = [
+    path("crates/<slug:slug>/<str:key>/", crates.crate_detail, name="crate-detail"),
+    path("notes/<slug:slug>/<slug:kind>/<str:key>/add/", crates.note_add, name="audit-note-add"),
     path("audits/", imported_audits.audit_index, name="imported-audit-list"),
     path("audits/import/", imported_audits.audit_add, name="imported-audit-add"),
     path("audits/<int:pk>/", imported_audits.audit_detail, name="imported-audit-detail"),

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from audit.knowledge.links import Link, LinkKind
 from audit.knowledge.rendering import Resolver, render_markdown
-from audit.models import Crate, FallbackSite, KnowledgeEntry, Precedent, Repository
+from audit.models import Crate, FallbackSite, KnowledgeEntry, LinkOrigin, Precedent, Repository
 from audit.parity.catalogue import newest
 from audit.parity.counterparts import is_known
 from audit.selectors.policy import clause_find
@@ -53,6 +53,15 @@ def entry_html(*, text: str, links: Sequence[Link], repository: Repository | Non
     found = links_resolve(links=links, repository=repository)
     resolve: Resolver = lambda kind, target: found.get((kind, target))  # noqa: E731
     return render_markdown(text, resolve)
+
+
+def attached_list(*, entry: KnowledgeEntry) -> list[tuple[str, str]]:
+    """List the address and the name of what an entry is attached to; no address where it is gone."""
+    links = [
+        Link(one.kind, one.target, "", 0) for one in entry.links.all() if one.origin == LinkOrigin.ATTACHED
+    ]
+    found = links_resolve(links=links, repository=entry.repository)
+    return [found.get((link.kind, link.target), ("", f"{link.kind}:{link.target}")) for link in links]
 
 
 def entries_broken() -> list[BrokenLink]:
@@ -120,8 +129,7 @@ def _crates(targets: set[str], repository: Repository | None) -> Found:
     if repository is not None:
         rows = rows.filter(repository=repository)
     return {
-        row.name: (f"{reverse('site-list')}?repository={row.repository.slug}&crate={row.name}", row.name)
-        for row in rows
+        row.name: (reverse("crate-detail", args=[row.repository.slug, row.name]), row.name) for row in rows
     }
 
 

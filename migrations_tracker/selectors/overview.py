@@ -197,3 +197,15 @@ def _breakdown(rows: object) -> Breakdown:
         [RuleCounts(rule_get(rule_id=rule_id), rules[rule_id]) for rule_id in sorted(rules)],
         sorted(crates.items(), key=lambda item: (-item[1].total, item[0])),
     )
+
+
+def crate_open_counts(*, branch: Branch, crate: str) -> list[tuple[RulePage, int]]:
+    """Count a crate's open sites on a branch by rule, the most first."""
+    rows = (
+        SiteState.objects.filter(branch=branch, crate=crate, is_open=True)
+        .order_by()
+        .values_list("rule_id")
+        .annotate(count=Count("id"))
+        .order_by("-count", "rule_id")
+    )
+    return [(rule_get(rule_id=rule_id), count) for rule_id, count in rows]

@@ -8,11 +8,14 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET
 from django.views.decorators.vary import vary_on_headers
 
-from audit.models import Branch, Repository
+from audit.knowledge.links import LinkKind
+from audit.models import Branch, NoteSubject, Repository
 from audit.parity.capability import State
 from audit.parity.families import Family
+from audit.selectors.audit_notes import entries_about, notes_of
 from migrations_tracker.capability_texts import as_csv, as_json, as_markdown
 from migrations_tracker.http import SignedInRequest
+from migrations_tracker.knowledge_forms import AuditNoteForm
 from migrations_tracker.selectors import backend_list, capability_absent, capability_list
 from migrations_tracker.selectors.branches import branch_choose
 from migrations_tracker.selectors.capability_detail import cell_page, operator_page, repository_branch
@@ -118,7 +121,18 @@ def operator_detail(request: SignedInRequest, slug: str, key: str) -> HttpRespon
     page = operator_page(branch=branch, operator=key, dump_id=request.GET.get("dump", ""))
     if page is None:
         raise Http404(f"Neither PyTorch nor the project has {key}.")
-    return render(request, "operator_detail.html", {"branch": branch, "page": page})
+    repository, scan = branch.repository, branch.last_scan
+    context = {
+        "branch": branch,
+        "page": page,
+        "repository": repository,
+        "notes": notes_of(repository=repository, kind=NoteSubject.OPERATOR, subject=key),
+        "entries": entries_about(kind=LinkKind.OPERATOR, target=key, repository=repository),
+        "note_kind": NoteSubject.OPERATOR.value,
+        "note_subject": key,
+        "note_form": AuditNoteForm(initial={"commit": scan.commit.short_id if scan else ""}),
+    }
+    return render(request, "operator_detail.html", context)
 
 
 @login_required

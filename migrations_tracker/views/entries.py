@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from audit.errors import AuditError
 from audit.knowledge.links import find_links
 from audit.models import EntryRevision, KnowledgeEntry, LinkOrigin
-from audit.selectors.entry_links import entry_html
+from audit.selectors.entry_links import attached_list, entry_html
 from audit.services.knowledge_entries import entry_create, entry_restore, entry_save
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.knowledge_forms import EntryForm
@@ -60,7 +60,7 @@ def entry_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     context = {
         "entry": entry,
         "html": entry_html(text=text, links=find_links(text), repository=entry.repository),
-        "attached": entry.links.filter(origin=LinkOrigin.ATTACHED),
+        "attached": attached_list(entry=entry),
     }
     return render(request, "entry_detail.html", context)
 

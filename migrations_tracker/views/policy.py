@@ -7,7 +7,9 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
+from audit.knowledge.links import LinkKind
 from audit.policy.clauses import ClauseKind
+from audit.selectors.audit_notes import entries_about
 from audit.selectors.policy import clause_find, clauses_by_kind, policy_current
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.selectors import overview
@@ -52,6 +54,7 @@ def clause_detail(request: SignedInRequest, key: str) -> HttpResponse:
         "kind": KIND_TEXTS[clause.kind][0],
         "right": frame_of_example(clause.right, flagged=()) if clause.right else None,
         "wrong": frame_of_example(clause.wrong, flagged=()) if clause.wrong else None,
+        "entries": entries_about(kind=LinkKind.CLAUSE, target=clause.id),
         "rules": [(rule, counts[rule.id]) for rule in page.rules],
         "open_total": sum(counts[rule.id] for rule in page.rules),
     }

@@ -7,6 +7,8 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
+from audit.knowledge.links import LinkKind
+from audit.selectors.audit_notes import entries_about
 from audit.selectors.policy import clauses_of_rule
 from audit.selectors.rules import rule_find, rule_list
 from migrations_tracker.http import SignedInRequest
@@ -36,6 +38,7 @@ def rule_detail(request: SignedInRequest, key: str) -> HttpResponse:
         "invalid": [(e, frame_of_example(e.source, flagged=e.flagged_lines)) for e in rule.invalid],
         "valid": [(e, frame_of_example(e.source, flagged=())) for e in rule.valid],
         "clauses": clauses_of_rule(rule_id=rule.id),
+        "entries": entries_about(kind=LinkKind.RULE, target=rule.id),
         "counts": overview.rule_open_counts(rule_id=rule.id, repositories=repositories_seen_by(request.user)),
     }
     return render(request, "rule_detail.html", context)
