@@ -109,7 +109,7 @@ class AuditNoteForm(forms.Form):
     read_on = forms.DateField(
         label="Read on", initial=timezone.localdate, widget=forms.DateInput(attrs={"type": "date"})
     )
-    files = forms.CharField(
+    paths = forms.CharField(
         label="Files read",
         required=False,
         max_length=100_000,

@@ -58,7 +58,7 @@ class CrateReading:
 def notes_of(*, repository: Repository, kind: NoteSubject, subject: str) -> Sequence[AuditNote]:
     """List the notes on a crate or an operator, the newest first."""
     rows = AuditNote.objects.filter(repository=repository, subject_kind=kind, subject=subject)
-    return rows.select_related("reader", "commit")[:NOTES_SHOWN]
+    return list(rows.select_related("reader", "commit")[:NOTES_SHOWN])
 
 
 def entries_about(
@@ -70,7 +70,7 @@ def entries_about(
     ).distinct()
     if repository is not None:
         rows = rows.filter(Q(repository=None) | Q(repository=repository))
-    return rows.only("title")[:ENTRIES_SHOWN]
+    return list(rows.only("title")[:ENTRIES_SHOWN])
 
 
 def crate_reading(*, crate: Crate, branch: Branch) -> CrateReading:

@@ -42,7 +42,7 @@ def crate_detail(request: SignedInRequest, slug: str, key: str) -> HttpResponse:
         "entries": entries_about(kind=LinkKind.CRATE, target=key, repository=crate.repository),
         "note_kind": NoteSubject.CRATE.value,
         "note_subject": key,
-        "note_form": AuditNoteForm(initial={"commit": commit.short_id, "files": crate.path}),
+        "note_form": AuditNoteForm(initial={"commit": commit.short_id, "paths": crate.path}),
     }
     return render(request, "crate_detail.html", context)
 
@@ -71,7 +71,7 @@ def note_add(request: SignedInRequest, slug: str, kind: str, key: str) -> HttpRe
             reader=request.user,
             revision=form.cleaned_data["commit"],
             read_on=form.cleaned_data["read_on"],
-            paths=form.cleaned_data["files"].splitlines(),
+            paths=form.cleaned_data["paths"].splitlines(),
             text=form.cleaned_data["text"],
             remaining=form.cleaned_data["remaining"],
         )

@@ -84,6 +84,7 @@ def test_nothing_is_found_on_any_page(
         "/capabilities/?q=nowhere",
         Capability.objects.earliest("id").address(repository),
         "/operators/minitorch/aten::exp/",
+        "/crates/minitorch/minitorch-gpu/",
         "/runners/",
         "/verifications/",
         "/verifications/nightly/?repository=minitorch",

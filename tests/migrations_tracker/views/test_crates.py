@@ -85,7 +85,7 @@ def test_the_page_shows_notes_and_takes_them_from_those_who_may(
     page = reverse("crate-detail", args=[scanned.slug, CRATE])
     add = reverse("audit-note-add", args=[scanned.slug, "crate", CRATE])
     commit = Branch.objects.get().last_scan.commit.object_id  # type: ignore[union-attr]
-    given = {"commit": commit, "read_on": "2026-05-02", "files": OPS, "text": "<script>x</script> read"}
+    given = {"commit": commit, "read_on": "2026-05-02", "paths": OPS, "text": "<script>x</script> read"}
     assert ada_client.post(add, given).status_code == 403
     assert add not in ada_client.get(page).content.decode()
     assert add in root_client.get(page).content.decode()
@@ -96,7 +96,7 @@ def test_the_page_shows_notes_and_takes_them_from_those_who_may(
     assert f'id="note-{kept.pk}"' in text
     assert "&lt;script&gt;x" in text
     assert "1 of 2 files and 30 of 60 lines are read" in text
-    refused = root_client.post(add, {**given, "files": "nowhere.rs"}, follow=True)
+    refused = root_client.post(add, {**given, "paths": "nowhere.rs"}, follow=True)
     assert "no file or folder nowhere.rs" in refused.content.decode()
     assert AuditNote.objects.count() == 1
 
