@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Q
@@ -61,15 +61,14 @@ def notes_of(*, repository: Repository, kind: NoteSubject, subject: str) -> Sequ
     return list(rows.select_related("reader", "commit")[:NOTES_SHOWN])
 
 
-def entries_about(
-    *, kind: str, target: str, repository: Repository | None = None
-) -> Sequence[KnowledgeEntry]:
-    """List the published entries that are attached to something or name it, the newest first."""
+def entries_about(*, kind: str, target: str, repositories: Iterable[Repository]) -> Sequence[KnowledgeEntry]:
+    """List the published entries of the repositories, and of none, that are attached to something or name
+    it, the newest first.
+    """
     rows = KnowledgeEntry.objects.filter(
         links__kind=kind, links__target=target, published_number__gt=0
     ).distinct()
-    if repository is not None:
-        rows = rows.filter(Q(repository=None) | Q(repository=repository))
+    rows = rows.filter(Q(repository=None) | Q(repository__in=repositories))
     return list(rows.only("title")[:ENTRIES_SHOWN])
 
 

@@ -127,7 +127,7 @@ def operator_detail(request: SignedInRequest, slug: str, key: str) -> HttpRespon
         "page": page,
         "repository": repository,
         "notes": notes_of(repository=repository, kind=NoteSubject.OPERATOR, subject=key),
-        "entries": entries_about(kind=LinkKind.OPERATOR, target=key, repository=repository),
+        "entries": entries_about(kind=LinkKind.OPERATOR, target=key, repositories=[repository]),
         "note_kind": NoteSubject.OPERATOR.value,
         "note_subject": key,
         "note_form": AuditNoteForm(initial={"commit": scan.commit.short_id if scan else ""}),

@@ -39,7 +39,7 @@ def crate_detail(request: SignedInRequest, slug: str, key: str) -> HttpResponse:
         "reading": crate_reading(crate=crate, branch=branch),
         "rules": crate_open_counts(branch=branch, crate=crate.name),
         "notes": notes_of(repository=crate.repository, kind=NoteSubject.CRATE, subject=key),
-        "entries": entries_about(kind=LinkKind.CRATE, target=key, repository=crate.repository),
+        "entries": entries_about(kind=LinkKind.CRATE, target=key, repositories=[crate.repository]),
         "note_kind": NoteSubject.CRATE.value,
         "note_subject": key,
         "note_form": AuditNoteForm(initial={"commit": commit.short_id, "paths": crate.path}),

@@ -46,7 +46,8 @@ def clause_detail(request: SignedInRequest, key: str) -> HttpResponse:
     if page is None:
         raise Http404(f"The policy has no clause {key}.")
     clause = page.clause
-    counts = overview.open_counts_by_rule(repositories=repositories_seen_by(request.user))
+    seen = repositories_seen_by(request.user)
+    counts = overview.open_counts_by_rule(repositories=seen)
     context = {
         "policy": policy_current(),
         "page": page,
@@ -54,7 +55,9 @@ def clause_detail(request: SignedInRequest, key: str) -> HttpResponse:
         "kind": KIND_TEXTS[clause.kind][0],
         "right": frame_of_example(clause.right, flagged=()) if clause.right else None,
         "wrong": frame_of_example(clause.wrong, flagged=()) if clause.wrong else None,
-        "entries": entries_about(kind=LinkKind.CLAUSE, target=clause.id),
+        "entries": entries_about(
+            kind=LinkKind.CLAUSE, target=clause.id, repositories=repositories_seen_by(request.user)
+        ),
         "rules": [(rule, counts[rule.id]) for rule in page.rules],
         "open_total": sum(counts[rule.id] for rule in page.rules),
     }

@@ -33,12 +33,15 @@ def rule_detail(request: SignedInRequest, key: str) -> HttpResponse:
     rule = rule_find(key=key)
     if rule is None:
         raise Http404(f"There is no rule {key}.")
+    seen = repositories_seen_by(request.user)
     context = {
         "rule": rule,
         "invalid": [(e, frame_of_example(e.source, flagged=e.flagged_lines)) for e in rule.invalid],
         "valid": [(e, frame_of_example(e.source, flagged=())) for e in rule.valid],
         "clauses": clauses_of_rule(rule_id=rule.id),
-        "entries": entries_about(kind=LinkKind.RULE, target=rule.id),
-        "counts": overview.rule_open_counts(rule_id=rule.id, repositories=repositories_seen_by(request.user)),
+        "entries": entries_about(
+            kind=LinkKind.RULE, target=rule.id, repositories=repositories_seen_by(request.user)
+        ),
+        "counts": overview.rule_open_counts(rule_id=rule.id, repositories=seen),
     }
     return render(request, "rule_detail.html", context)

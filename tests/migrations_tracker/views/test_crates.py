@@ -17,7 +17,16 @@ from audit.scanner.report import FileStatus, ManifestEntry
 from audit.selectors.audit_notes import crate_reading
 from audit.services.audit_notes import audit_note_add
 from audit.services.knowledge_entries import entry_create, entry_save
-from tests.factories import ingest, make_capability, make_report, make_result, make_user, store_capabilities
+from migrations_tracker.roles import Role
+from tests.factories import (
+    ingest,
+    make_capability,
+    make_report,
+    make_repository,
+    make_result,
+    make_user,
+    store_capabilities,
+)
 
 CRATE = "minitorch-gpu"
 OPS, OTHER = f"{CRATE}/src/ops.rs", f"{CRATE}/src/other.rs"
@@ -80,19 +89,21 @@ def test_a_note_on_what_is_not_there_is_refused(
 
 
 def test_the_page_shows_notes_and_takes_them_from_those_who_may(
-    scanned: Repository, ada_client: Client, root_client: Client
+    scanned: Repository, root_client: Client
 ) -> None:
+    reader = Client()
+    reader.force_login(make_user("ruth", role=Role.READER))
     page = reverse("crate-detail", args=[scanned.slug, CRATE])
     add = reverse("audit-note-add", args=[scanned.slug, "crate", CRATE])
     commit = Branch.objects.get().last_scan.commit.object_id  # type: ignore[union-attr]
     given = {"commit": commit, "read_on": "2026-05-02", "paths": OPS, "text": "<script>x</script> read"}
-    assert ada_client.post(add, given).status_code == 403
-    assert add not in ada_client.get(page).content.decode()
+    assert reader.post(add, given).status_code == 403
+    assert add not in reader.get(page).content.decode()
     assert add in root_client.get(page).content.decode()
     answer = root_client.post(add, given)
     kept = AuditNote.objects.get()
     assert answer["Location"] == f"{page}#note-{kept.pk}"
-    text = ada_client.get(page).content.decode()
+    text = reader.get(page).content.decode()
     assert f'id="note-{kept.pk}"' in text
     assert "&lt;script&gt;x" in text
     assert "1 of 2 files and 30 of 60 lines are read" in text
@@ -131,3 +142,16 @@ def test_an_entry_is_shown_wherever_it_is_attached(
     own = root_client.get(entry.get_absolute_url()).content.decode()
     for page in pages:
         assert f'href="{page}"' in own, page
+
+
+def test_an_entry_of_another_repository_is_not_named_on_a_crates_page(
+    scanned: Repository, root_client: Client, ada: User
+) -> None:
+    attached = [f"crate:{CRATE}"]
+    other = make_repository("otherlib")
+    ingest(other, make_report([make_result()]))
+    entry = entry_create(actor=ada, title="Theirs", repository=other)
+    entry_save(entry=entry, actor=ada, title="Theirs", text="x", attached=attached, is_draft=False)
+    for repository, is_named in ((other, True), (scanned, False)):
+        text = root_client.get(reverse("crate-detail", args=[repository.slug, CRATE])).content.decode()
+        assert (entry.get_absolute_url() in text) == is_named

@@ -46,6 +46,7 @@ BY_POST = POST_ONLY | {
     "imported-audit-match",
     "imported-finding-judge",
     "imported-finding-link",
+    "audit-note-add",
     "entry-restore",
     "precedent-opinion",
     "site-ruling",
@@ -129,6 +130,10 @@ def everything(addresses: dict[str, str], repository: Repository, site: Fallback
 def address_of(name: str, repository: Repository, site: FallbackSite) -> str:
     if name == "site-ruling":
         return reverse(name, args=[site.pk])
+    if name == "crate-detail":
+        return reverse(name, args=[repository.slug, "minitorch-gpu"])
+    if name == "audit-note-add":
+        return reverse(name, args=[repository.slug, "crate", "minitorch-gpu"])
     if name == "reference-detail":
         return reverse(name, args=[repository.slug, "commit", "abc"])
     if name in ("runner-detail", "runner-act"):
