@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import OuterRef, Q, Subquery, Value
-from django.db.models.expressions import Combinable
+from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import JSONObject, Length, Reverse, StrIndex, Substr
 
 from audit.models import (
@@ -195,9 +195,10 @@ def said_of_symbol(*, repository_id: int) -> dict[str, Subquery]:
     }
 
 
-def _after_last_separator() -> Combinable:
+def _after_last_separator() -> CombinedExpression:
     """Return where the owner begins in a symbol written backwards: behind its first `::`."""
-    return StrIndex(Reverse(OuterRef("symbol")), Value("::")) + Value(2)
+    at = StrIndex(Reverse(OuterRef("symbol")), Value("::"))
+    return CombinedExpression(at, CombinedExpression.ADD, Value(2))
 
 
 def site_rationales(
