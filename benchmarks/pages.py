@@ -91,7 +91,7 @@ def _of_the_database() -> list[psutil.Process]:
 
     postmaster = psutil.Process(server_pid()).parent()
     assert postmaster is not None
-    return postmaster.children()
+    return list(postmaster.children())
 
 
 def addresses(branch: Branch) -> list[str]:

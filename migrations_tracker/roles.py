@@ -348,6 +348,7 @@ PERMISSIONS: Mapping[str, Role] = {
     "audit.add_repository": Role.ADMINISTRATOR,
     "audit.change_repository": Role.ADMINISTRATOR,
     "audit.change_helddrop": Role.LEAD,
+    "audit.add_auditnote": Role.ENGINEER,
     "audit.add_lineageruling": Role.LEAD,
     "audit.add_matchruling": Role.LEAD,
     "audit.add_importedaudit": Role.LEAD,

@@ -24,7 +24,7 @@ OFF, OPTIONAL, REQUIRED = "off", "optional", "required"
 _SEEN = "second-factor-seen"
 
 
-class AccountAdapter(DefaultAccountAdapter):
+class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     """Nobody makes an account by themselves: people are added, or come from the provider."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
@@ -36,7 +36,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return address_of(request) or "0.0.0.0"  # noqa: S104
 
 
-class ProviderAdapter(DefaultSocialAccountAdapter):
+class ProviderAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
     """People of the provider may come in. Which repositories they see, an administrator says."""
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
@@ -90,4 +90,4 @@ class SecondFactorMiddleware:
 
 def has_second_factor(user: User) -> bool:
     """Whether a person set an authenticator app up."""
-    return Authenticator.objects.filter(user=user, type=Authenticator.Type.TOTP).exists()
+    return bool(Authenticator.objects.filter(user=user, type=Authenticator.Type.TOTP).exists())

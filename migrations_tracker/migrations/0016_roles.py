@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import django.db.models.deletion
 import pgtrigger.compiler
 import pgtrigger.migrations
@@ -11,7 +13,7 @@ from django.db import migrations, models
 ENGINEER, LEAD = 2, 3
 
 
-def people_keep_what_they_could_do(apps, schema_editor):
+def people_keep_what_they_could_do(apps: Any, schema_editor: object) -> None:
     """Until now everybody could do what an engineer may, and who had been given a permission more."""
     user = apps.get_model("auth", "User")
     membership = apps.get_model("migrations_tracker", "Membership")

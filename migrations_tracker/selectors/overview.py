@@ -108,7 +108,8 @@ def status_counts(*, repositories: Sequence[Repository]) -> list[tuple[Status, s
 
 def _newest_changes() -> str:
     """Return what is another text after each change of a migration, whoever or whatever made it."""
-    events = SiteMigration.pgh_event_models["changed"].objects.order_by("-pgh_id").values("pgh_id")[:1]
+    changed = SiteMigration.pgh_event_models["changed"]  # type: ignore[attr-defined]
+    events = changed.objects.order_by("-pgh_id").values("pgh_id")[:1]
     steps = Transition.objects.order_by("-id").values_list("id", Subquery(events))[:1]
     return repr(steps.first())
 

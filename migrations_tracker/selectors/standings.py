@@ -57,7 +57,7 @@ def standing_of(user: User | AnonymousUser) -> Standing:
     known: Standing | None = getattr(user, "standing", None)
     if known is None:
         known = _standing(_held(user))
-        user.standing = known  # type: ignore[union-attr]
+        user.standing = known  # type: ignore[attr-defined]
     return known
 
 

@@ -15,6 +15,7 @@ from migrations_tracker.selectors.branches import branch_choose
 from migrations_tracker.services.migration_reports import report_create, report_execute
 
 _ARCHIVE = "zip"
+_BINARY = frozenset({"pdf"})
 
 
 class Command(BaseCommand):
@@ -40,10 +41,13 @@ class Command(BaseCommand):
             output.write_bytes(report_archive(report))
             return
         parts = FORMATS[key].write(report, document_of(report))
-        if output is None:
-            self.stdout.writelines(parts)
+        written = b"".join(part.encode() if isinstance(part, str) else part for part in parts)
+        if output is not None:
+            output.write_bytes(written)
+        elif key in _BINARY:
+            raise CommandError("A PDF needs --output FILE.")
         else:
-            output.write_text("".join(parts), encoding="utf-8", newline="")
+            self.stdout.write(written.decode(), ending="")
 
     def _report(self, options: dict[str, Any]) -> MigrationReport:
         choice = branch_choose(repository=options["repository"], branch=options["branch"])

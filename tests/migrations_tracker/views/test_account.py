@@ -144,7 +144,7 @@ class TestASecondFactor:
 
     @pytest.fixture
     def secret(self, ada: User) -> str:
-        secret = generate_totp_secret()
+        secret: str = generate_totp_secret()
         TOTP.activate(ada, secret)
         return secret
 
@@ -188,7 +188,7 @@ class TestASecondFactor:
 
 
 def code_of(secret: str) -> str:
-    return format_hotp_value(hotp_value(secret, int(time.time()) // 30))
+    return str(format_hotp_value(hotp_value(secret, int(time.time()) // 30)))
 
 
 def test_people_of_a_provider_come_in_by_its_own_page(

@@ -36,7 +36,7 @@ MODELS = {
     "verification-detail": "workers.Verification",
 }
 # What their constraints ask for.
-COLUMNS = {
+COLUMNS: dict[str, dict[str, Any]] = {
     "audit.ImportedAudit": {"format": "csv"},
     "audit.Precedent": {"kind": PrecedentKind.NOT_A_SITE, "decision": "", "reason": "no tensor"},
     "workers.MechanicalReport": {"symbol": "minitorch_gpu::ops::relu"},
@@ -165,7 +165,8 @@ def row_of(model: str, repository: Repository) -> Any:
         for name, value in given.items()
         if name in columns
     }
-    return baker.make(model, **rows, **COLUMNS.get(model, {}))
+    columns_of_its_own: dict[str, Any] = {**rows, **COLUMNS.get(model, {})}
+    return baker.make(model, **columns_of_its_own)
 
 
 @pytest.fixture
