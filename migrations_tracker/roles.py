@@ -355,7 +355,6 @@ PERMISSIONS: Mapping[str, Role] = {
     "audit.change_importedaudit": Role.LEAD,
     "audit.change_importedfinding": Role.LEAD,
     "audit.change_knowledgeentry": Role.LEAD,
-    "audit.add_auditnote": Role.ENGINEER,
     "audit.add_precedent": Role.LEAD,
     "audit.add_precedentopinion": Role.LEAD,
     "migrations_tracker.add_bulkchange": Role.LEAD,

@@ -19,7 +19,6 @@ from audit.models import (
     OperationMatch,
     ParityDump,
     ParityOperator,
-    Repository,
     ScanRun,
     SiteState,
 )
@@ -248,10 +247,11 @@ def _without_cell(symbol: str, said: Mapping[str, str] | None, place: Place | No
     return rationale.without_counterpart(catalogue, name, reason=reason, now=now)
 
 
-def repository_branch(*, repository: Repository) -> Branch | None:
-    """Return the default branch, or another one that was scanned."""
-    branches = list(Branch.objects.filter(repository=repository).exclude(last_scan=None))
-    return next((b for b in branches if b.name == repository.default_branch), None) or next(
+def repository_branch(*, slug: str) -> Branch | None:
+    """Return a repository's default branch, or another one that was scanned, with the commit of its scan."""
+    scanned = Branch.objects.filter(repository__slug=slug).exclude(last_scan=None)
+    branches = list(scanned.select_related("repository", "last_scan__commit"))
+    return next((b for b in branches if b.name == b.repository.default_branch), None) or next(
         iter(branches), None
     )
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.views.decorators.http import require_GET
 from django.views.decorators.vary import vary_on_headers
 
 from audit.knowledge.links import LinkKind
-from audit.models import Branch, NoteSubject, Repository
+from audit.models import Branch, NoteSubject
 from audit.parity.capability import State
 from audit.parity.families import Family
 from audit.selectors.audit_notes import entries_about, notes_of
@@ -157,10 +157,9 @@ def backend_methods(request: SignedInRequest) -> HttpResponse:
 def _branch(slug: str, key: str) -> Branch:
     if "\0" in key:
         raise Http404("No operator has such a name.")
-    repository = get_object_or_404(Repository, slug=slug)
-    branch = repository_branch(repository=repository)
+    branch = repository_branch(slug=slug)
     if branch is None:
-        raise Http404(f"{repository} has no finished scan.")
+        raise Http404(f"No repository {slug} has a finished scan.")
     return branch
 
 

@@ -27,7 +27,7 @@ def crate_detail(request: SignedInRequest, slug: str, key: str) -> HttpResponse:
     if "\0" in key:
         raise Http404("No crate has such a name.")
     crate = get_object_or_404(Crate.objects.select_related("repository"), repository__slug=slug, name=key)
-    branch = repository_branch(repository=crate.repository)
+    branch = repository_branch(slug=slug)
     if branch is None or branch.last_scan is None:
         raise Http404(f"{crate.repository} has no finished scan.")
     commit = branch.last_scan.commit

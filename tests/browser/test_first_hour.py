@@ -75,7 +75,7 @@ def test_a_repository_is_added_scanned_and_a_site_is_moved_on(
     wait_for_the_scan(page, has_script=has_script)
 
     page.get_by_role("link", name="Show the sites").click()
-    page.get_by_label("Rule").select_option("FT001")
+    page.locator("#filter-rule").select_option("FT001")
     page.get_by_role("button", name="Apply").click()
     expect(page).to_have_url(re.compile("rule=FT001"))
     page.locator("table.sites .place a").first.click()

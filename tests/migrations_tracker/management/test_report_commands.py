@@ -30,7 +30,7 @@ def test_an_archive_goes_to_a_file(site: FallbackSite, tmp_path: Path) -> None:
     output = tmp_path / "report.zip"
     told("migration_report", "--format", "zip", "--output", str(output))
     with zipfile.ZipFile(output) as found:
-        assert len(found.namelist()) == 5
+        assert len(found.namelist()) == 6
 
 
 @pytest.mark.parametrize(

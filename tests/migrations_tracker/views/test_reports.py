@@ -82,7 +82,7 @@ def test_the_sarif_file_is_valid(ada_client: Client, report: MigrationReport) ->
 def test_the_archive_holds_every_other_format(ada_client: Client, report: MigrationReport) -> None:
     with zipfile.ZipFile(io.BytesIO(written(ada_client, report, "zip"))) as found:
         ends = {name.rpartition(".")[2] for name in found.namelist()}
-        assert ends == {"html", "md", "csv", "json", "sarif"}
+        assert ends == {"html", "md", "pdf", "csv", "json", "sarif"}
         (name,) = (name for name in found.namelist() if name.endswith(".md"))
         assert found.read(name) == written(ada_client, report, "md")
 
