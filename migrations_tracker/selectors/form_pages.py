@@ -1,4 +1,4 @@
-"""Forms and rules in the field: where they occur now, what became of them, what people say of them."""
+"""Forms in the field: where they occur now, what became of them, what people say of them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CrateCount:
 
 @dataclass(frozen=True, slots=True)
 class FieldFacts:
-    """Where a rule or a form occurs: counts by crate at each branch's commit, places, what became of it."""
+    """Where a form occurs: counts by crate at each branch's commit, places, what became of it."""
 
     crates: Sequence[CrateCount]
     places: Sequence[SiteState]
@@ -84,19 +84,9 @@ def form_rows(*, repositories: QuerySet[Repository]) -> list[FormRow]:
     ]
 
 
-def form_counts(*, rule_id: str, repositories: QuerySet[Repository]) -> Mapping[str, int]:
-    """Count a rule's open sites on the default branches by form."""
-    rows = _on_default_branches(repositories).filter(is_open=True, rule_id=rule_id).order_by()
-    return Counter(dict(rows.values_list("form").annotate(Count("id"))))
-
-
-def field_facts(*, repositories: QuerySet[Repository], rule_id: str = "", form: str = "") -> FieldFacts:
-    """Gather where a rule, or a form, occurs."""
-    states = _on_default_branches(repositories)
-    if rule_id:
-        states = states.filter(rule_id=rule_id)
-    if form:
-        states = states.filter(form=form)
+def field_facts(*, repositories: QuerySet[Repository], form: str) -> FieldFacts:
+    """Gather where a form occurs."""
+    states = _on_default_branches(repositories).filter(form=form)
     is_open, gone = states.filter(is_open=True), states.filter(is_open=False)
     counts = list(
         is_open.order_by().values_list("branch_id", "crate").annotate(number=Count("id")).order_by("-number")

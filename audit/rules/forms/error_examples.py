@@ -1,0 +1,432 @@
+"""The examples of `unstructured-error`: more than fit into its module."""
+
+from __future__ import annotations
+
+from audit.rules.base import Example
+
+INVALID = (
+    Example(
+        "device memory refused in text",
+        """
+        pub fn send(x: &CudaBuffer<f32>) -> FerrotorchResult<()> {
+            Err(FerrotorchError::InvalidArgument { message: "not implemented on GPU".into() })  //~ FT016
+        }
+        """,
+        path="ferrotorch-distributed/src/lib.rs",
+    ),
+    Example(
+        "batches for which the kernel is still to be written",
+        """
+        fn sample(params: &CudaBuffer<f32>, shape: [usize; 4]) -> FerrotorchResult<CudaBuffer<f32>> {
+            if shape[0] != 1 {
+                return Err(FerrotorchError::InvalidArgument {  //~ FT016
+                    message: format!("only B=1 is supported; B > 1 requires a strided kernel"),
+                });
+            }
+            launch_sample(params)
+        }
+        """,
+        path="ferrotorch-diffusion/src/gpu/vae.rs",
+    ),
+    Example(
+        "operation that a backend answers with text, whatever it says",
+        """
+        impl GpuBackend for MtlBackend {
+            fn neg_f32(&self, _a: &GpuBufferHandle) -> FerrotorchResult<GpuBufferHandle> {
+                Err(FerrotorchError::InvalidArgument {  //~ FT016
+                    message: "neg_f32: see the issue".into(),
+                })
+            }
+        }
+        """,
+        path="ferrotorch-mps/src/backend.rs",
+    ),
+    Example(
+        "size of elements that the device does not take",
+        """
+        pub fn upload(bytes: &[u8], elem_size: usize) -> FerrotorchResult<GpuBufferHandle> {
+            match elem_size {
+                4 => upload_f32(bytes),
+                8 => upload_f64(bytes),
+                other => Err(FerrotorchError::InvalidArgument {  //~ FT016
+                    message: format!("unsupported size of elements {other}"),
+                }),
+            }
+        }
+        """,
+    ),
+    Example(
+        "pairs of devices between which nothing is moved",
+        """
+        pub fn to(&self, device: Device) -> FerrotorchResult<IntTensor> {
+            match (self.device(), device) {
+                (Device::Cpu, Device::Cuda(ordinal)) => self.uploaded(ordinal),
+                (Device::Cuda(_), Device::Cpu) => self.downloaded(),
+                (from, to) => Err(FerrotorchError::InvalidArgument {  //~ FT016
+                    message: format!("unsupported move from {from:?} to {to:?}"),
+                }),
+            }
+        }
+        """,
+        path="ferrotorch-core/src/lib.rs",
+    ),
+    Example(
+        "operation that no kernel is registered for",
+        """
+        pub fn call(&self, op: &str, key: DispatchKey) -> FerrotorchResult<Tensor<f32>> {
+            match self.kernels.get(&(op, key)) {
+                Some(kernel) => kernel(self),
+                None => Err(FerrotorchError::InvalidArgument {  //~ FT016
+                    message: format!("{op}: no kernel registered for {key:?}"),
+                }),
+            }
+        }
+        """,
+        path="ferrotorch-core/src/lib.rs",
+    ),
+    Example(
+        "device that is not there",
+        """
+        fn device(&self, ordinal: usize) -> FerrotorchResult<&Arc<GpuDevice>> {
+            self.devices
+                .get(ordinal)
+                .ok_or(FerrotorchError::InvalidArgument {  //~ FT016
+                    message: format!("CUDA device {ordinal} not available"),
+                })
+        }
+        """,
+    ),
+    Example(
+        "trait default of the backend",
+        """
+        pub trait GpuBackend {
+            fn erf_f64(&self, a: &GpuBufferHandle) -> FerrotorchResult<GpuBufferHandle> {
+                Err(FerrotorchError::InvalidArgument {  //~ FT016
+                    message: "erf_f64 not implemented".into(),
+                })
+            }
+        }
+        """,
+        path="ferrotorch-core/src/lib.rs",
+    ),
+    Example(
+        "refusal of device tensors",
+        """
+        fn require_host(t: &Tensor<f32>, op: &str) -> FerrotorchResult<()> {
+            if t.is_cuda() {
+                return Err(FerrotorchError::InvalidArgument {  //~ FT016
+                    message: format!("{op} does not take GPU tensors"),
+                });
+            }
+            Ok(())
+        }
+        """,
+        path="ferrotorch-core/src/lib.rs",
+    ),
+    Example(
+        "refusal of a dtype on the device branch",
+        """
+        pub fn qr<T: Float>(a: &Tensor<T>) -> FerrotorchResult<GpuBufferHandle> {
+            if a.is_cuda() {
+                let backend = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?;
+                return if is_f32::<T>() {
+                    backend.qr_f32(a.gpu_handle()?)
+                } else {
+                    Err(FerrotorchError::InvalidArgument { message: "qr needs f32".into() })  //~ FT016
+                };
+            }
+            host_qr(a.data()?)
+        }
+        """,
+        path="ferrotorch-core/src/lib.rs",
+    ),
+    Example(
+        "structured errors made text",
+        """
+        impl From<GpuError> for FerrotorchError {
+            fn from(e: GpuError) -> Self {
+                FerrotorchError::InvalidArgument { message: e.to_string() }  //~ FT016
+            }
+        }
+
+        pub enum GpuError { PtxCompileFailed { kernel: String } }
+        """,
+    ),
+    Example(
+        "library that can't be opened",
+        """
+        mod nccl_sys {
+            pub fn open(rank: usize) -> Result<Comm, NcclError> {
+                unsafe { ncclCommInitRank(rank) }.ok()
+            }
+        }
+
+        impl Communicator {
+            pub fn new(rank: usize) -> Result<Self, DistributedError> {
+                let comm = nccl_sys::open(rank)
+                    .map_err(|e| DistributedError::Io { message: format!("none: {e}") })?;  //~ FT016
+                Ok(Self { comm })
+            }
+        }
+        """,
+    ),
+    Example(
+        "structured errors made text by a function for map_err",
+        """
+        fn text_of(e: GpuError) -> FerrotorchError {
+            FerrotorchError::InvalidArgument { message: format!("gpu: {e}") }  //~ FT016
+        }
+
+        pub enum GpuError { PtxCompileFailed { kernel: String } }
+        """,
+    ),
+    Example(
+        "kernel of one dtype in the else of a test that asks more",
+        """
+        pub fn matmul<T: Float>(a: &Tensor<T>) -> FerrotorchResult<GpuBufferHandle> {
+            let backend = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?;
+            if is_f32::<T>() && reduced_precision() {
+                backend.matmul_f16_f32(a.gpu_handle()?)
+            } else {
+                backend.matmul_f32(a.gpu_handle()?)  //~ FT016
+            }
+        }
+        """,
+        path="ferrotorch-core/src/lib.rs",
+    ),
+    Example(
+        "kernel of one dtype behind the arms of a macro",
+        """
+        pub fn neg<T: Float>(a: &Tensor<T>) -> FerrotorchResult<GpuBufferHandle> {
+            let backend = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?;
+            let copied = dispatch_dtype!(T, f64 => backend.copy_f64(a), f32 => backend.copy_f32(a))?;
+            backend.neg_f32(&copied)  //~ FT016
+        }
+        """,
+        path="ferrotorch-core/src/lib.rs",
+    ),
+    Example(
+        "kernel of one dtype for any",
+        """
+        pub fn gather<T: Float>(a: &Tensor<T>) -> FerrotorchResult<GpuBufferHandle> {
+            if a.is_cuda() {
+                let backend = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?;
+                return backend.gather_f32(a.gpu_handle()?);  //~ FT016
+            }
+            host_gather(a.data()?)
+        }
+        """,
+        path="ferrotorch-core/src/lib.rs",
+    ),
+)
+
+VALID = (
+    Example(
+        "structured refusal",
+        """
+        fn require_host(t: &Tensor<f32>, op: &'static str) -> FerrotorchResult<()> {
+            if t.is_cuda() {
+                return Err(FerrotorchError::NotImplementedOnCuda { op });
+            }
+            Ok(())
+        }
+        """,
+        path="ferrotorch-core/src/lib.rs",
+    ),
+    Example(
+        "wrong argument on the device branch",
+        """
+        pub fn matmul(a: &Tensor<f32>) -> FerrotorchResult<GpuBufferHandle> {
+            if a.is_cuda() {
+                if a.ndim() != 2 {
+                    return Err(FerrotorchError::InvalidArgument { message: "expected a matrix".into() });
+                }
+                return launch_matmul(a.gpu_handle()?);
+            }
+            host_matmul(a.data()?)
+        }
+        """,
+        path="ferrotorch-core/src/lib.rs",
+    ),
+    Example(
+        "operands of different dtypes, and a thread that can't be started",
+        """
+        pub fn add(a: &Tensor<f32>, b: &Tensor<f32>) -> FerrotorchResult<GpuBufferHandle> {
+            if a.is_cuda() {
+                if a.dtype() != b.dtype() {
+                    return Err(FerrotorchError::InvalidArgument { message: "dtypes differ".into() });
+                }
+                return launch_add(a.gpu_handle()?, b.gpu_handle()?);
+            }
+            host_add(a.data()?, b.data()?)
+        }
+
+        pub fn serve(jobs: Jobs) -> FerrotorchResult<JoinHandle> {
+            Builder::new()
+                .spawn(move || {
+                    for job in jobs {
+                        launch(job);
+                    }
+                })
+                .map_err(|e| FerrotorchError::Internal { message: format!("no thread: {e}") })
+        }
+        """,
+        path="ferrotorch-core/src/lib.rs",
+    ),
+    Example(
+        "bytes that elements do not fill",
+        """
+        pub fn host<I: Element>(t: &IntTensor<I>) -> FerrotorchResult<Vec<I>> {
+            if t.is_cuda() {
+                let bytes = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?.gpu_to_cpu(t)?;
+                let elem_size = std::mem::size_of::<I>();
+                if bytes.len() % elem_size != 0 {
+                    return Err(FerrotorchError::InvalidArgument {
+                        message: format!("{} bytes are no whole elements", bytes.len()),
+                    });
+                }
+                return Ok(elements(&bytes));
+            }
+            Ok(t.data()?.to_vec())
+        }
+        """,
+        path="ferrotorch-core/src/lib.rs",
+    ),
+    Example(
+        "mode that does not exist, and a size that is wrong in any case",
+        """
+        pub fn padded(x: &CudaBuffer<f32>, mode: &str, size: usize) -> FerrotorchResult<CudaBuffer<f32>> {
+            match mode {
+                "zeros" => pad_zeros(x, size),
+                other => Err(FerrotorchError::InvalidArgument {
+                    message: format!("unsupported mode {other}"),
+                }),
+            }
+        }
+
+        pub fn read_header(bytes: &[u8], elem_size: usize) -> FerrotorchResult<Header> {
+            match elem_size {
+                4 => parse(bytes),
+                other => Err(FerrotorchError::InvalidArgument {
+                    message: format!("unsupported size of elements {other}"),
+                }),
+            }
+        }
+        """,
+    ),
+    Example(
+        "something else that is not there, and a device that is not there told by its variant",
+        """
+        fn stream(&self, name: &str) -> FerrotorchResult<&Stream> {
+            self.streams
+                .get(name)
+                .ok_or(FerrotorchError::InvalidArgument { message: format!("no stream {name}") })
+        }
+
+        fn device(&self, ordinal: usize) -> FerrotorchResult<&Arc<GpuDevice>> {
+            self.devices.get(ordinal).ok_or(FerrotorchError::DeviceUnavailable)
+        }
+        """,
+    ),
+    Example(
+        "work that fails on a library that is open",
+        """
+        mod nccl_sys {
+            pub fn all_reduce(buffer: *mut f32, comm: Comm) -> Result<(), NcclError> {
+                unsafe { ncclAllReduce(buffer, comm) }.ok()
+            }
+        }
+
+        impl Communicator {
+            pub fn all_reduce(&self, buffer: *mut f32) -> Result<(), DistributedError> {
+                nccl_sys::all_reduce(buffer, self.comm)
+                    .map_err(|e| DistributedError::Io { message: format!("allreduce failed: {e}") })
+            }
+        }
+        """,
+    ),
+    Example(
+        "no closed form on any device",
+        """
+        pub fn entropy(&self) -> FerrotorchResult<Tensor<f32>> {
+            Err(FerrotorchError::InvalidArgument { message: "entropy has no closed form".into() })
+        }
+        """,
+        path="ferrotorch-nn/src/lib.rs",
+    ),
+    Example(
+        "structured errors told apart by a function for map_err",
+        """
+        fn kept(e: GpuError) -> FerrotorchError {
+            match e {
+                GpuError::PtxCompileFailed { kernel } => NotImplementedOnCuda { op: kernel },
+            }
+        }
+
+        pub enum GpuError { PtxCompileFailed { kernel: String } }
+        """,
+    ),
+    Example(
+        "dtype told by a test that does not hold",
+        """
+        pub fn neg<T: Float>(a: &Tensor<T>) -> FerrotorchResult<GpuBufferHandle> {
+            let backend = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?;
+            if is_f64::<T>() {
+                backend.neg_f64(a.gpu_handle()?)
+            } else {
+                backend.neg_f32(a.gpu_handle()?)
+            }
+        }
+        """,
+        path="ferrotorch-core/src/lib.rs",
+    ),
+    Example(
+        "dtype told where a private function is called, by a test of another name",
+        """
+        pub fn neg<T: Float>(a: &Tensor<T>) -> FerrotorchResult<GpuBufferHandle> {
+            if kernel_takes_f32::<T>() {
+                neg_on_device(a)
+            } else {
+                Err(FerrotorchError::NotImplementedOnCuda { op: "neg" })
+            }
+        }
+
+        fn neg_on_device<T: Float>(a: &Tensor<T>) -> FerrotorchResult<GpuBufferHandle> {
+            let backend = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?;
+            backend.neg_f32(a.gpu_handle()?)
+        }
+        """,
+        path="ferrotorch-core/src/lib.rs",
+    ),
+    Example(
+        "dtype told by the arm of a macro",
+        """
+        pub fn neg<T: Float>(a: &Tensor<T>) -> FerrotorchResult<GpuBufferHandle> {
+            let backend = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?;
+            dispatch_dtype!(
+                T,
+                "neg",
+                f64 => backend.neg_f64(a.gpu_handle()?),
+                f32 => {
+                    let copied = backend.copy_f32(a.gpu_handle()?)?;
+                    backend.neg_f32(&copied)
+                },
+            )
+        }
+        """,
+        path="ferrotorch-core/src/lib.rs",
+    ),
+    Example(
+        "dtype told before the call",
+        """
+        pub fn gather<T: Float>(a: &Tensor<T>) -> FerrotorchResult<GpuBufferHandle> {
+            if a.is_cuda() && is_f32::<T>() {
+                let backend = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?;
+                return backend.gather_f32(a.gpu_handle()?);
+            }
+            Err(FerrotorchError::NotImplementedOnCuda { op: "gather" })
+        }
+        """,
+        path="ferrotorch-core/src/lib.rs",
+    ),
+)
