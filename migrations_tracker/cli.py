@@ -223,7 +223,7 @@ def parser() -> argparse.ArgumentParser:
     listed.add_argument("repository")
     for name in ("rule", "crate", "level", "status", "q"):
         listed.add_argument(f"--{name}", default="")
-    listed.add_argument("--seen", choices=("open", "absent", "any"), default="open")
+    listed.add_argument("--seen", choices=("open", "absent", "left", "any"), default="open")
     listed.add_argument("--limit", type=int, default=50)
     add("site", site, "number")
     moved = add("move", move, "number")

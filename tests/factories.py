@@ -76,7 +76,7 @@ def make_scan_run(repository: Repository, *, state: str = RowState.PENDING, **co
         repository=repository,
         commit=commit,
         branch=columns.pop("branch", None) or repository.branches.get(name="main"),
-        scanner_version="1.0",
+        scanner_version=columns.pop("scanner_version", "1.0"),
         profile_name="ferrotorch",
         profile_hash="0" * 64,
         state=state,

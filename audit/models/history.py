@@ -44,6 +44,16 @@ class BranchScan(models.Model):
     def __str__(self) -> str:
         return f"{self.branch} at {self.scan_run}"
 
+    @property
+    def is_other_judge(self) -> bool:
+        """Whether the scan before had another scanner, profile or `ptxas`."""
+        return self.previous is not None and self.previous.scan_run.judge != self.scan_run.judge
+
+    @property
+    def is_same_code(self) -> bool:
+        """Whether the scan before was of the same commit: then only who judges changed."""
+        return self.previous is not None and self.previous.scan_run.commit_id == self.scan_run.commit_id
+
 
 class SiteEvent(models.Model):
     """A site that became open or closed on a branch, with what a closed one became."""

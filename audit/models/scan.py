@@ -113,6 +113,11 @@ class ScanRun(LeasedRow):
     def __str__(self) -> str:
         return f"Scan {self.pk}"
 
+    @property
+    def judge(self) -> tuple[str, str, str]:
+        """What judged: scanner version, digest of the profile, `ptxas` version."""
+        return self.scanner_version, self.profile_hash, self.ptxas_version
+
     def get_absolute_url(self) -> str:
         return reverse("scan-detail", args=[self.pk])
 

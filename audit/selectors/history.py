@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 
-from django.db.models import Sum
+from django.db.models import F, Sum
 
 from audit.models import Branch, BranchScan, SiteTally
 
@@ -75,7 +75,9 @@ class Pace:
 
 def counts_over_time(*, branch: Branch, by: Dimension, rule: str = "", crate: str = "") -> Counts:
     """Count what is open on a branch after each of its scans, or what is gone by its outcome."""
-    scans = list(BranchScan.objects.filter(branch=branch).select_related("scan_run__commit"))
+    scans = list(
+        BranchScan.objects.filter(branch=branch).select_related("scan_run__commit", "previous__scan_run")
+    )
     place = {scan.pk: number for number, scan in enumerate(scans)}
     tallies = SiteTally.objects.filter(branch_scan__branch=branch, is_open=by is not Dimension.OUTCOME)
     if rule:
@@ -109,9 +111,10 @@ def pace(*, branch: Branch) -> Pace | None:
     if newest is None or newest.scan_run.commit.committed_at is None:
         return None
     end: datetime = newest.scan_run.commit.committed_at
+    # What came or went while the code stayed the same is the scanner's doing, and no pace of the work.
     recent = rows.filter(
         previous__isnull=False, scan_run__commit__committed_at__gt=end - timedelta(days=RATE_DAYS)
-    )
+    ).exclude(previous__scan_run__commit=F("scan_run__commit"))
     sums = recent.aggregate(Sum("closed_count"), Sum("new_count"), Sum("reopened_count"))
     if sums["closed_count__sum"] is None:
         return None

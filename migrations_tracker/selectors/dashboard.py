@@ -16,7 +16,7 @@ from audit.selectors.rules import RulePage, rule_get
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import Schedule, ScheduledUnit
 from migrations_tracker.scheduling.units import UnitStatus
-from migrations_tracker.selectors.overview import status_counts
+from migrations_tracker.selectors.overview import StatusCount, status_counts
 from workers.selectors.runners import RunnerSight, runners_in_sight
 
 RECENT_DAYS = 28
@@ -74,7 +74,7 @@ class Dashboard:
     recent: RecentChange
     outcomes: Sequence[tuple[str, int]]
     gone_total: int
-    statuses: Sequence[tuple[Status, str, int]]
+    statuses: Sequence[StatusCount]
     verified: int
     broken_ptx: int
     regressions: Sequence[SiteEvent]
@@ -103,7 +103,7 @@ def dashboard(*, repository: Repository) -> Dashboard | None:
         outcomes=gone.most_common(),
         gone_total=gone.total(),
         statuses=statuses,
-        verified=next(count for status, _, count in statuses if status is Status.VERIFIED),
+        verified=next(one.count for one in statuses if one.key == Status.VERIFIED),
         broken_ptx=sum(count for (_, rule_id), count in open_cells.items() if rule_id == BROKEN_PTX),
         regressions=list(
             SiteEvent.objects.filter(branch_scan__branch=branch, kind=SiteEventKind.REOPENED)
@@ -145,7 +145,7 @@ def recent_change(scans: Sequence[BranchScan]) -> RecentChange:
         return RecentChange(RECENT_DAYS, 0, 0, 0)
     begin = _when(scans[-1]) - timedelta(days=RECENT_DAYS)
     # The first scan of a branch finds everything, and nothing of it is a change.
-    recent = [scan for scan in scans if scan.previous_id is not None and _when(scan) > begin]
+    recent = [scan for scan in scans if scan.previous_id and _when(scan) > begin and not scan.is_same_code]
     return RecentChange(
         days=RECENT_DAYS,
         new=sum(scan.new_count for scan in recent),

@@ -10,12 +10,22 @@ from dataclasses import dataclass, field
 from django.core.cache import cache
 from django.db.models import Count, F, QuerySet, Subquery
 
-from audit.models import Branch, Repository, Result, RowState, ScanFile, ScanRun, SiteState
+from audit.models import (
+    Branch,
+    BranchScan,
+    Repository,
+    Result,
+    RowState,
+    ScanFile,
+    ScanRun,
+    SiteState,
+)
 from audit.scanner.report import FileStatus
 from audit.selectors.rules import RulePage, rule_get
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import SiteMigration, Transition
 from migrations_tracker.models.site_migration import STATUS_LABELS
+from migrations_tracker.selectors.site_list import SEEN_LABELS, STANDING, Seen
 
 LEVELS = ("error", "warning", "note")
 RECENT = 8
@@ -47,6 +57,16 @@ class RuleCounts:
 
     rule: RulePage
     counts: LevelCounts
+
+
+@dataclass(frozen=True, slots=True)
+class StatusCount:
+    """How many sites stand at a status, and the query of the list that holds just these."""
+
+    key: str
+    label: str
+    count: int
+    query: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,28 +110,64 @@ def repository_cards(*, repositories: QuerySet[Repository]) -> list[RepositoryCa
     ]
 
 
-def status_counts(*, repositories: Sequence[Repository]) -> list[tuple[Status, str, int]]:
-    """Count the migrations of the sites of some repositories by status.
+def status_counts(*, repositories: Sequence[Repository]) -> list[StatusCount]:
+    """Count the sites of some repositories' default branches by the status of their migration.
 
-    Only a default branch begins migrations, so these are the sites of the default branches.
+    What a scan no longer sees without knowing what became of it is counted by itself, last, and not under the
+    status that it had.
     """
     newest = _newest_changes()
     ids = "-".join(str(repository.pk) for repository in repositories)
     key = f"status-counts-{hashlib.sha256(f'{ids} {newest}'.encode()).hexdigest()}"
     found = cache.get(key)
     if found is None:
-        migrations = SiteMigration.objects.filter(gap=None, site__repository__in=repositories).order_by()
-        found = dict(migrations.values_list("status").annotate(number=Count("*")))
+        found = _counted_by_status(repositories)
         cache.set(key, found, COUNTS_KEPT_SECONDS)
-    return [(status, STATUS_LABELS[status], found.get(status.value, 0)) for status in Status]
+    had, gone = found
+    counts = [
+        StatusCount(
+            status.value,
+            STATUS_LABELS[status],
+            had.get(status.value, 0),
+            f"status={status}&seen={_seen_of(status)}",
+        )
+        for status in Status
+    ]
+    return [*counts, StatusCount(Seen.LEFT.value, SEEN_LABELS[Seen.LEFT], gone, f"seen={Seen.LEFT}")]
+
+
+def _counted_by_status(repositories: Sequence[Repository]) -> tuple[dict[str, int], int]:
+    """Return the counts by status, and how many are gone while their migration was not."""
+    migrations = SiteMigration.objects.filter(gap=None, site__repository__in=repositories).order_by()
+    counts = dict(migrations.values_list("status").annotate(number=Count("*")))
+    vanished = SiteState.objects.filter(
+        is_open=False,
+        branch__name=F("branch__repository__default_branch"),
+        branch__repository__in=repositories,
+        site__migration__status__in=STANDING,
+    )
+    by_status = vanished.order_by().values_list("site__migration__status").annotate(number=Count("*"))
+    gone = dict(by_status)
+    return {status: count - gone.get(status, 0) for status, count in counts.items()}, sum(gone.values())
+
+
+def _seen_of(status: Status) -> Seen:
+    return Seen.OPEN if status.value in STANDING else Seen.ANY
 
 
 def _newest_changes() -> str:
-    """Return what is another text after each change of a migration, whoever or whatever made it."""
+    """Return what is another text after each change of a migration or branch, whoever or whatever made it."""
     changed = SiteMigration.pgh_event_models["changed"]  # type: ignore[attr-defined]
     events = changed.objects.order_by("-pgh_id").values("pgh_id")[:1]
-    steps = Transition.objects.order_by("-id").values_list("id", Subquery(events))[:1]
+    scans = BranchScan.objects.order_by("-id").values("id")[:1]
+    steps = Transition.objects.order_by("-id").values_list("id", Subquery(events), Subquery(scans))[:1]
     return repr(steps.first())
+
+
+def scan_before(*, scan_run: ScanRun) -> BranchScan | None:
+    """Return what the scan changed on its branch, and the scan before it; None where it changed none."""
+    moved = BranchScan.objects.filter(scan_run=scan_run, branch=scan_run.branch)
+    return moved.select_related("scan_run", "previous__scan_run").first()
 
 
 def recent_scans(*, repositories: Sequence[Repository], count: int = RECENT) -> list[ScanRun]:

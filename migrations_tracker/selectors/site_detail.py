@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from audit.models import Branch, Capability, FallbackSite, Lineage, Result, SiteState
+from audit.models import Branch, BranchScan, Capability, FallbackSite, Lineage, Result, SiteState
 from audit.parity.capability import Place
 from audit.parity.rationale import Rationale
 from audit.policy.clauses import Clause
@@ -57,6 +57,7 @@ class SitePageData:
     result: Result | None
     frame: SourceFrame | None
     steps: Sequence[Step]
+    is_gone_by_scanner: bool
     migration: SiteMigration | None
     choices: Sequence[Choice]
     suppression: Suppression | None
@@ -99,6 +100,7 @@ def site_page(*, site: FallbackSite) -> SitePageData:
         result=result,
         frame=frame,
         steps=steps,
+        is_gone_by_scanner=state is not None and _is_gone_by_scanner(state),
         migration=migration,
         choices=choices_of(migration, is_seen=bool(main and main.is_open)),
         suppression=Suppression.objects.filter(site=site).select_related("decided_by").first(),
@@ -117,6 +119,13 @@ def site_page(*, site: FallbackSite) -> SitePageData:
         ptx_loads=_ptx_loads(site, state, result) if site.rule_id == BROKEN_PTX else (),
         knowledge=site_knowledge(site=site, result=result),
     )
+
+
+def _is_gone_by_scanner(state: SiteState) -> bool:
+    """Whether the scan that no longer saw the site looked at the same commit as the scan before it."""
+    moved = BranchScan.objects.filter(branch=state.branch, scan_run=state.closed_scan)
+    closing = moved.select_related("scan_run", "previous__scan_run").first() if state.closed_scan else None
+    return closing is not None and closing.is_same_code
 
 
 def _newest_result(site: FallbackSite, states: Sequence[SiteState]) -> Result | None:

@@ -27,7 +27,18 @@ class Seen(StrEnum):
 
     OPEN = "open"
     ABSENT = "absent"
+    # Gone, and its migration has not come that far: what became of it is to be found out.
+    LEFT = "left"
     ANY = "any"
+
+
+SEEN_LABELS = {
+    Seen.OPEN: "Still there",
+    Seen.ABSENT: "Gone",
+    Seen.LEFT: "Gone, not migrated",
+    Seen.ANY: "Both",
+}
+STANDING = tuple(status.value for status in Status if status not in {Status.MIGRATED, Status.VERIFIED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +208,8 @@ def sites_narrowed(branch: Branch, filters: SiteFilters) -> QuerySet[SiteState]:
     states = SiteState.objects.filter(branch=branch)
     if filters.seen != Seen.ANY.value:
         states = states.filter(is_open=filters.seen == Seen.OPEN.value)
+    if filters.seen == Seen.LEFT.value:
+        states = states.filter(site__migration__status__in=STANDING)
     exact = {"crate": filters.crate, "rule_id": filters.rule, "level": filters.level}
     states = states.filter(**{column: value for column, value in exact.items() if value})
     if filters.outcome:

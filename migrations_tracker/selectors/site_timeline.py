@@ -19,6 +19,11 @@ _LABELS = {
     SiteEventKind.CLOSED.value: "No longer seen",
     "edited": "Changed",
 }
+_LABELS_OF_SCANNER = {
+    SiteEventKind.NEW.value: "Seen for the first time, by another scanner",
+    SiteEventKind.REOPENED.value: "Back again: the scanner sees it, the code is the same",
+    SiteEventKind.CLOSED.value: "No longer reported: the scanner changed, the code is the same",
+}
 _TOLD = ("rule_id", "path", "symbol", "message", "form", "snippet")
 
 
@@ -38,6 +43,7 @@ class Moment:
     outcome: str = ""
     outcome_text: str = ""
     steps: Sequence[dict[str, Any]] = ()
+    is_same_code: bool = False
     frame: SourceFrame | None = None
 
 
@@ -73,7 +79,7 @@ def _moments(site: FallbackSite, branch: Branch) -> list[Moment]:
     )
     events = (
         SiteEvent.objects.filter(site=site, branch_scan__branch=branch)
-        .select_related("branch_scan__scan_run__commit")
+        .select_related("branch_scan__scan_run__commit", "branch_scan__previous__scan_run")
         .order_by("branch_scan__position")
     )
     by_position = {event.branch_scan.position: event for event in events}
@@ -95,7 +101,7 @@ def _moments(site: FallbackSite, branch: Branch) -> list[Moment]:
 def _version(result: Any, event: SiteEvent | None) -> Moment:
     return Moment(
         what=event.kind if event is not None else "edited",
-        label=_LABELS[event.kind if event is not None else "edited"],
+        label=_label(event) if event is not None else _LABELS["edited"],
         commit=result.scan_run.commit,
         scan_run_id=result.scan_run_id,
         path=result.path,
@@ -111,10 +117,15 @@ def _closing(event: SiteEvent) -> Moment:
     scan_run = event.branch_scan.scan_run
     return Moment(
         what=event.kind,
-        label=_LABELS[event.kind],
+        label=_label(event),
         commit=scan_run.commit,
         scan_run_id=scan_run.pk,
         outcome=event.outcome,
         outcome_text=event.outcome_evidence.get("text", ""),
         steps=event.outcome_evidence.get("steps", ()),
+        is_same_code=event.branch_scan.is_same_code,
     )
+
+
+def _label(event: SiteEvent) -> str:
+    return (_LABELS_OF_SCANNER if event.branch_scan.is_same_code else _LABELS)[event.kind]

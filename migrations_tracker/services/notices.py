@@ -48,16 +48,17 @@ def _of_branches(now: datetime) -> list[Notice]:
     moved = (
         # What no worker ran was read into the history afterwards: that is the past, and no news.
         BranchScan.objects.filter(created_at__gt=now - LOOKS_BACK, scan_run__attempts__gte=1).select_related(
-            "scan_run__repository", "scan_run__commit", "branch", "held_drop"
+            "scan_run__repository", "scan_run__commit", "branch", "held_drop", "previous__scan_run"
         )
     )
     found: list[Notice] = []
     for scan in moved:
         drop = getattr(scan, "held_drop", None)
         commit = scan.scan_run.commit.short_id
+        why = ": the code is the same, the scanner is another" if scan.is_same_code else ""
         of_kind = (
-            (NoticeKind.NEW_SITES, scan.new_count, f"new on {scan.branch.name} at {commit}"),
-            (NoticeKind.REGRESSIONS, scan.reopened_count, f"back on {scan.branch.name} at {commit}"),
+            (NoticeKind.NEW_SITES, scan.new_count, f"new on {scan.branch.name} at {commit}{why}"),
+            (NoticeKind.REGRESSIONS, scan.reopened_count, f"back on {scan.branch.name} at {commit}{why}"),
             (
                 NoticeKind.SUSPICIOUS_DROP,
                 drop.site_count if drop is not None else 0,

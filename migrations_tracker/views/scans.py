@@ -47,6 +47,7 @@ def scan_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             "rules_not_run": [rule for rule in rules if rule.status != "ran"],
             "claims": claims_of(scan_run=scan_run),
             "gpu_work": gpu_work_of(commit=scan_run.commit),
+            "moved": overview.scan_before(scan_run=scan_run),
             "held_drops": HeldDrop.objects.filter(branch_scan__scan_run=scan_run),
             "files_not_scanned": overview.files_not_scanned(scan_run=scan_run),
         }

@@ -24,8 +24,8 @@ from migrations_tracker.selectors.site_detail import site_page
 from migrations_tracker.selectors.site_list import (
     COLUMNS,
     OUTCOMES,
+    SEEN_LABELS,
     SORT_ORDERS,
-    Seen,
     columns_read,
     cursor_decode,
     filters_read,
@@ -33,8 +33,6 @@ from migrations_tracker.selectors.site_list import (
 )
 from migrations_tracker.views import subject_changes
 from migrations_tracker.views.subject_changes import Forms
-
-SEEN_LABELS = {Seen.OPEN: "Still there", Seen.ABSENT: "Gone", Seen.ANY: "Both"}
 
 
 @login_required

@@ -37,7 +37,7 @@ class SiteQuery(Schema):
     """What the list is narrowed to, as on the page of sites."""
 
     branch: Word = ""
-    seen: Literal["open", "absent", "any"] = "open"
+    seen: Literal["open", "absent", "left", "any"] = "open"
     rule: Word = ""
     crate: Word = ""
     level: Level | None = None
