@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,11 +15,12 @@ from audit.scanner.baseline import Baseline, Comparison, compare, earlier_result
 from audit.scanner.cache import DirectoryCache
 from audit.scanner.errors import ScanError
 from audit.scanner.kept import KeptReports
+from audit.scanner.levels import levels_by_rule, with_levels
 from audit.scanner.pipeline import scan
 from audit.scanner.profile_choice import profile_for
 from audit.scanner.progress import ProgressBar
 from audit.scanner.ptx.assembler import find_assembler
-from audit.scanner.report import BaselineState, Result, ScanReport
+from audit.scanner.report import BaselineState, Level, Result, ScanReport
 from audit.scanner.source.base import Source
 from audit.scanner.source.opening import open_source
 from audit.scanner.suppression import is_suppressed
@@ -59,13 +60,15 @@ def check_range(
     cache: Path | None,
     progress: ProgressBar,
     description: str = "",
+    levels: Mapping[str, Level] | None = None,
 ) -> Check:
-    """Scan where a change began and where it ends, and compare.
+    """Scan where a change began and where it ends, and compare; `levels` go before those of the profile.
 
     What `description`, the text of a pull request, claims is held against it too.
     """
     source = open_source(path, change.head)
     chosen = profile_for(source, profile)
+    overrides = levels_by_rule(chosen.profile.levels, rules) | dict(levels or {})
     needs_assembler = any(rule.needs_assembler for rule in rules)
     assembler = find_assembler(cache=cache, jobs=jobs) if needs_assembler else None
     facts = DirectoryCache(cache / "facts") if cache else None
@@ -81,6 +84,7 @@ def check_range(
             progress=progress,
             reports=reports,
         )
+        before = with_levels(before, overrides)
         baseline = Baseline(before.results, frozenset(entry.path for entry in before.manifest))
     except ScanError as error:
         if "no Rust file" not in str(error):
@@ -98,6 +102,7 @@ def check_range(
         earlier=earlier_results(baseline),
         reports=reports,
     )
+    report = with_levels(report, overrides)
     comparison = compare(report, baseline)
     return Check(change, source, report, comparison, _held(change, report, comparison, description))
 

@@ -11,7 +11,13 @@ from audit.check.checking import Check, check_range
 from audit.check.commits import find_range
 from audit.check.markdown import MOST_CHARACTERS, markdown_of
 from audit.rules import RULES
-from audit.scanner.arguments import CommandParser, default_jobs, positive
+from audit.scanner.arguments import (
+    CommandParser,
+    add_level_option,
+    default_jobs,
+    levels_given,
+    positive,
+)
 from audit.scanner.cache import DirectoryCache
 from audit.scanner.cli import CLEAN, FAILED, INTERRUPTED, RESULTS, cache_folder, complain, fails, require_read
 from audit.scanner.errors import ScanError
@@ -48,6 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not value:
             # A variable that a script forgot to set: HEAD against itself would find nothing new.
             parser.error(f"{name} is empty")
+    given.level = levels_given(given.level, RULES, parser)
     try:
         return _run(given)
     except ScanError as error:
@@ -80,6 +87,7 @@ def _run(given: argparse.Namespace) -> int:
             cache=None if given.no_cache else cache_folder(),
             progress=progress,
             description=_text_of(given.body) if given.body else "",
+            levels=given.level,
         )
     finally:
         progress.finish()
@@ -163,4 +171,5 @@ def _parser() -> argparse.ArgumentParser:
         "--runs", metavar="FILE", type=Path, help="what GPU runs showed, from the web app, for --mechanical"
     )
     parser.add_argument("--no-cache", action="store_true", help="parse every file again")
+    add_level_option(parser)
     return parser

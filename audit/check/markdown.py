@@ -9,7 +9,7 @@ from audit.check.checking import Check
 from audit.claims.bearing import BEARING_LABELS, Bearing
 from audit.rules.base import Rule
 from audit.scanner.baseline import ComparedResult
-from audit.scanner.report import BaselineState, Result
+from audit.scanner.report import BaselineState, Level, Result
 from audit.scanner.suppression import is_suppressed
 
 # By this line a script finds its own comment again, to replace it.
@@ -63,7 +63,8 @@ def _headline(new: int, gone: int) -> str:
 
 def _new(check: Check) -> Iterator[ComparedResult]:
     for one in check.comparison.results:
-        if one.state is BaselineState.NEW and not is_suppressed(one.result):
+        counts = one.result.level is not Level.NONE and not is_suppressed(one.result)
+        if one.state is BaselineState.NEW and counts:
             yield one
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -13,6 +13,7 @@ from typing import NoReturn
 from audit.rules.base import Rule
 from audit.scanner.output.style import visible
 from audit.scanner.profile import profile_names
+from audit.scanner.report import Level
 
 FORMATS = ("text", "json", "sarif")
 FAIL_ON = ("any", "new", "none")
@@ -30,6 +31,7 @@ examples:
   python -m audit.scanner . --baseline main.sarif --fail-on new
   python -m audit.scanner . --rules silent-fallback,FT003
   python -m audit.scanner . --rules -broken-ptx
+  python -m audit.scanner . --level comment-only-gap=none
 """
 
 
@@ -56,6 +58,7 @@ class Options:
     jobs: int
     uses_cache: bool
     is_for_github: bool
+    levels: Mapping[str, Level]
 
 
 def parse_arguments(arguments: Sequence[str], rules: Sequence[Rule]) -> Options:
@@ -82,6 +85,7 @@ def parse_arguments(arguments: Sequence[str], rules: Sequence[Rule]) -> Options:
         jobs=given.jobs,
         uses_cache=not given.no_cache,
         is_for_github=given.sarif_for == "github",
+        levels=levels_given(given.level, rules, parser),
     )
 
 
@@ -121,7 +125,35 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--no-cache", action="store_true", help="parse every file again")
     parser.add_argument("--sarif-for", choices=("github",), help="SARIF as GitHub code scanning reads it")
+    add_level_option(parser)
     return parser
+
+
+def add_level_option(parser: argparse.ArgumentParser) -> None:
+    """Let a command line give rules other levels than their own."""
+    parser.add_argument(
+        "--level",
+        metavar="RULE=LEVEL",
+        action="append",
+        default=[],
+        help="give a rule another level (error, warning, note, none), by name or id; none fails no check",
+    )
+
+
+def levels_given(
+    words: Sequence[str], rules: Sequence[Rule], parser: argparse.ArgumentParser
+) -> dict[str, Level]:
+    """Return the levels that `--level` names, by the ids of rules."""
+    levels: dict[str, Level] = {}
+    for word in words:
+        name, _, level = word.partition("=")
+        if level not in tuple(Level):
+            parser.error(f"--level: {word!r} is not RULE=LEVEL; levels are {', '.join(reversed(Level))}")
+        rule_id = _named(name, rules, parser, option="--level")
+        if rule_id in levels:
+            parser.error(f"--level names {name} twice")
+        levels[rule_id] = Level(level)
+    return levels
 
 
 def _with_values_joined(arguments: Sequence[str]) -> list[str]:
@@ -163,11 +195,11 @@ def _selected(text: str | None, rules: Sequence[Rule], parser: argparse.Argument
     return chosen
 
 
-def _named(word: str, rules: Sequence[Rule], parser: argparse.ArgumentParser) -> str:
+def _named(word: str, rules: Sequence[Rule], parser: argparse.ArgumentParser, option: str = "--rules") -> str:
     known = {key: rule.id for rule in rules for key in (rule.name, rule.id, rule.id.lower())}
     if word not in known:
         names = [rule.name for rule in rules]
         near = difflib.get_close_matches(word, names, 1)
         advice = f"did you mean {near[0]}?" if near else f"the rules are {', '.join(names)}"
-        parser.error(f"--rules: {word!r} is no rule; {advice}")
+        parser.error(f"{option}: {word!r} is no rule; {advice}")
     return known[word]

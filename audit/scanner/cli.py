@@ -18,6 +18,7 @@ from audit.scanner.baseline import Comparison, compare, earlier_results, read_ba
 from audit.scanner.cache import DirectoryCache
 from audit.scanner.errors import ScanError
 from audit.scanner.kept import KeptReports
+from audit.scanner.levels import levels_by_rule, with_levels
 from audit.scanner.output.github import github_log
 from audit.scanner.output.json_report import json_document
 from audit.scanner.output.json_text import json_text
@@ -30,7 +31,7 @@ from audit.scanner.pipeline import scan
 from audit.scanner.profile_choice import profile_for
 from audit.scanner.progress import ProgressBar
 from audit.scanner.ptx.assembler import find_assembler
-from audit.scanner.report import UNSCANNED, BaselineState, RuleRun, RuleStatus, ScanReport
+from audit.scanner.report import UNSCANNED, BaselineState, Level, Result, RuleRun, RuleStatus, ScanReport
 from audit.scanner.source.base import Source
 from audit.scanner.source.opening import open_source
 from audit.scanner.source.selection import RUST_SUFFIX
@@ -91,6 +92,7 @@ def run(options: Options) -> int:
     baseline = read_baseline(options.baseline) if options.baseline else None
     source = open_source(options.path, options.revision)
     chosen = profile_for(source, options.profile)
+    levels = levels_by_rule(chosen.profile.levels, RULES) | dict(options.levels)
     cached = cache_folder() if options.uses_cache else None
     is_needed = any(rule.needs_assembler for rule in options.rules)
     progress = ProgressBar(sys.stderr)
@@ -110,6 +112,7 @@ def run(options: Options) -> int:
         progress.finish()
     require_read(report)
     report = replace(with_rules_left_out(report, RULES), profile_reason=chosen.reason)
+    report = with_levels(report, levels)
     comparison = compare(report, baseline) if baseline else None
     _write(options, _rendered(options, report, comparison, source))
     return RESULTS if fails(options.fail_on, report, comparison) else CLEAN
@@ -128,16 +131,20 @@ def require_read(report: ScanReport) -> None:
 
 
 def fails(fail_on: str, report: ScanReport, comparison: Comparison | None) -> bool:
-    """Tell whether the scan holds results that `--fail-on` names. Suppressed ones never count."""
+    """Tell whether the scan holds results that `--fail-on` names, suppressed ones and level none aside."""
     if fail_on == "any":
-        return any(not is_suppressed(result) for result in report.results)
+        return any(_counts(result) for result in report.results)
     if fail_on == "new" and comparison:
         return any(
             compared.state is BaselineState.NEW or (compared.earlier and is_suppressed(compared.earlier))
             for compared in comparison.results
-            if not is_suppressed(compared.result)
+            if _counts(compared.result)
         )
     return False
+
+
+def _counts(result: Result) -> bool:
+    return result.level is not Level.NONE and not is_suppressed(result)
 
 
 def with_rules_left_out(report: ScanReport, rules: Sequence[Rule]) -> ScanReport:

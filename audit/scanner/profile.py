@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from audit.scanner.errors import ScanError
+from audit.scanner.report import Level
 
 DEFAULT_PROFILE = "ferrotorch"
 # An entry of a list that stands for what the list holds in the profile that is extended.
@@ -160,7 +161,7 @@ class Profile:
     """A validated profile.
 
     `digest` is the SHA-256 of its text and of the texts that it extends: two scans compare only under one
-    digest.
+    digest. `levels` are what the project gives to rules, named by id or name, in place of their own.
     """
 
     name: str
@@ -175,6 +176,7 @@ class Profile:
     tests: TestWords
     setup: SetupWords
     ptx_targets: tuple[str, ...] = field(default=())
+    levels: tuple[tuple[str, Level], ...] = field(default=())
 
     def is_gpu_crate(self, package: str) -> bool:
         """Say whether a package is a GPU crate by its name."""
@@ -255,7 +257,13 @@ def parse_profile(text: str, origin: str) -> Profile:
         key: _section(section, layers, key) for key, section in PROFILE_SECTIONS.items()
     }
     digest = hashlib.sha256("".join(layer.text for layer in layers).encode()).hexdigest()
-    return Profile(name=name, digest=digest, ptx_targets=_merged(layers, "", "ptx_targets") or (), **sections)
+    return Profile(
+        name=name,
+        digest=digest,
+        ptx_targets=_merged(layers, "", "ptx_targets") or (),
+        levels=_levels(layers),
+        **sections,
+    )
 
 
 class _Layer(NamedTuple):
@@ -298,7 +306,7 @@ def _layer(text: str, origin: str) -> _Layer:
         raise ProfileError(f"{origin}: not TOML: {error}") from error
     except RecursionError as error:
         raise ProfileError(f"{origin}: not TOML: nested too deeply") from error
-    unknown = set(document) - set(PROFILE_SECTIONS) - {"name", "extends", "ptx_targets"}
+    unknown = set(document) - set(PROFILE_SECTIONS) - {"name", "extends", "ptx_targets", "levels"}
     if unknown:
         raise ProfileError(f"{origin}: `{min(unknown)}` is no key of a profile")
     for key, section in PROFILE_SECTIONS.items():
@@ -311,7 +319,25 @@ def _layer(text: str, origin: str) -> _Layer:
                 raise ProfileError(f"{origin}: `{key}.{word}` is no key of a profile")
             _check_words(value, f"{key}.{word}", origin)
     _check_words(document.get("ptx_targets", []), "ptx_targets", origin)
+    _check_levels(document.get("levels", {}), origin)
     return _Layer(origin, text, document)
+
+
+def _check_levels(table: object, origin: str) -> None:
+    if not isinstance(table, dict):
+        raise ProfileError(f"{origin}: `levels` must be a table, `[levels]`")
+    for word, level in table.items():
+        if level not in tuple(Level):
+            names = ", ".join(f'"{one}"' for one in reversed(Level))
+            raise ProfileError(f"{origin}: `levels.{word}` must be one of {names}")
+
+
+def _levels(layers: Sequence[_Layer]) -> tuple[tuple[str, Level], ...]:
+    """Return the levels of rules, the nearest profile's first of all."""
+    found: dict[str, Level] = {}
+    for layer in reversed(layers):
+        found |= {word: Level(level) for word, level in layer.document.get("levels", {}).items()}
+    return tuple(found.items())
 
 
 def _section(section: type[Any], layers: Sequence[_Layer], key: str) -> object:

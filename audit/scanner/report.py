@@ -206,6 +206,7 @@ class ScanReport:
     `profile_reason` says why it was this profile, empty where nobody chose.
     `outcomes` says what became of the earlier results that the scan was asked about, by their keys; one that
     was found again, or of which the code does not tell, is not in it.
+    `level_overrides` are the levels that the project gave to rules in place of their own, by the rules' ids.
     """
 
     scanner_version: str
@@ -220,6 +221,7 @@ class ScanReport:
     duration_seconds: float
     profile_reason: str = ""
     outcomes: Mapping[int, SiteOutcome] = field(default_factory=dict)
+    level_overrides: Mapping[str, Level] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,11 +51,12 @@ class GitHubLog:
 def github_log(
     report: ScanReport, rules: Sequence[Rule], texts: SourceTexts, comparison: Comparison | None = None
 ) -> GitHubLog:
-    """Return the scan for GitHub: what is suppressed or absent is left out."""
-    open_results = [result for result in report.results if not is_suppressed(result)]
+    """Return the scan for GitHub: what is suppressed, absent or of level none is left out."""
+    shown = list(report.results)
     if comparison:
         # Not seen is not gone: left out, GitHub would close the alert as fixed.
-        open_results += [unseen.result for unseen in comparison.unseen if not is_suppressed(unseen.result)]
+        shown += [unseen.result for unseen in comparison.unseen]
+    open_results = [one for one in shown if not is_suppressed(one) and one.level is not Level.NONE]
     kept = sorted(open_results, key=lambda result: _ORDER.index(result.level))[:MAX_RESULTS]
     log = sarif_log(report, rules)
     run = log["runs"][0]
@@ -70,7 +71,7 @@ def github_log(
     for notification in run["invocations"][0]["toolExecutionNotifications"]:
         notification.pop("locations", None)
     for descriptor, rule in zip(run["tool"]["driver"]["rules"], rules, strict=True):
-        _complete(descriptor, rule)
+        _complete(descriptor, report.level_overrides.get(rule.id, rule.level))
     return GitHubLog(log, _remarks(len(open_results)))
 
 
@@ -132,14 +133,14 @@ def _result(
     return sarif
 
 
-def _complete(descriptor: Json, rule: Rule) -> None:
+def _complete(descriptor: Json, level: Level) -> None:
     for key in ("shortDescription", "fullDescription"):
         descriptor[key] = {"text": _shortened(descriptor[key]["text"])}
     descriptor["properties"] = {
         # No `security` tag and no `security-severity`: these are no vulnerabilities.
         "tags": ["correctness", "gpu"],
         "precision": "high",
-        "problem.severity": _SEVERITY[rule.level],
+        "problem.severity": _SEVERITY[level],
     }
 
 

@@ -54,6 +54,7 @@ def json_document(report: ScanReport, rules: Sequence[Rule], comparison: Compari
             for entry in report.manifest
         ],
         "rules": _rules(report, rules),
+        "level_overrides": {rule_id: level.value for rule_id, level in report.level_overrides.items()},
         "results": _results(report, comparison, {rule.id: rule.name for rule in rules}),
     }
 

@@ -99,6 +99,7 @@ def _guid(report: ScanReport) -> str:
     """Name the run by what it saw and with what, so that the same scan has the same name."""
     seen = [f"{entry.path}\0{entry.blob_id}\0{entry.status}" for entry in report.manifest]
     judged = [f"{run.rule_id}\0{run.status}" for run in report.rule_runs]
+    judged += [f"{rule_id}\0{level}" for rule_id, level in report.level_overrides.items()]
     words = [report.scanner_version, report.profile_hash, report.ptxas_version, *seen, *judged]
     return str(uuid.uuid5(_NAMESPACE, "\n".join(words)))
 
@@ -155,10 +156,19 @@ def _artifact(entry: ManifestEntry) -> Json:
 
 
 def _invocation(report: ScanReport, index_of: Mapping[str, int]) -> Json:
-    return {
+    invocation: Json = {
         "executionSuccessful": not any(run.status is RuleStatus.FAILED for run in report.rule_runs),
         "toolExecutionNotifications": [*_file_notifications(report), *_rule_notifications(report, index_of)],
     }
+    if report.level_overrides:
+        invocation["ruleConfigurationOverrides"] = [
+            {
+                "descriptor": {"id": rule_id, "index": index_of.get(rule_id, -1)},
+                "configuration": {"level": level.value},
+            }
+            for rule_id, level in report.level_overrides.items()
+        ]
+    return invocation
 
 
 def _file_notifications(report: ScanReport) -> Iterator[Json]:

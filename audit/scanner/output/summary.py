@@ -50,11 +50,15 @@ def _scanned(report: ScanReport) -> Iterator[str]:
     yield f"  {files} in {crates}, {report.duration_seconds:.1f} s"
     why = f" ({visible(report.profile_reason)})" if report.profile_reason else ""
     yield f"  profile {visible(report.profile_name)}{why}"
+    if report.level_overrides:
+        levels = ", ".join(f"{rule_id} {level.value}" for rule_id, level in report.level_overrides.items())
+        yield f"  levels set by the project: {levels}"
 
 
 def _table(report: ScanReport, rules: Sequence[Rule], style: Style) -> Iterator[str]:
-    counted = [result for result in report.results if not is_suppressed(result)]
-    suppressed = len(report.results) - len(counted)
+    standing = [result for result in report.results if not is_suppressed(result)]
+    counted = [result for result in standing if result.level is not Level.NONE]
+    suppressed = len(report.results) - len(standing)
     if not report.results:
         ran = sum(run.status is RuleStatus.RAN for run in report.rule_runs)
         yield "  " + style.paint(f"No results from {plural(ran, 'rule')}.", "bold", "green")
@@ -71,6 +75,8 @@ def _table(report: ScanReport, rules: Sequence[Rule], style: Style) -> Iterator[
     totals = [sum(result.level is level for result in counted) for level in _LEVELS]
     yield style.paint("  " + style.sign("─", "-") * (label_width + 38), "dim")
     yield _row("all", label_width, totals, style, bold=True)
+    if len(standing) > len(counted):
+        yield f"  {plural(len(standing) - len(counted), 'more result')} of level none, which fails no check"
     if suppressed:
         yield f"  {plural(suppressed, 'more result')} suppressed in the source, with a reason"
 

@@ -79,6 +79,17 @@ def test_a_change_that_adds_a_site_fails_and_names_it(tree: Path, capsys: pytest
     assert "gpu_relu" not in text
 
 
+def test_what_a_project_gave_level_none_is_found_and_fails_no_check(
+    tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commit_files(tree, {"src/lib.rs": fallback("relu") + fallback("gelu")}, "Add gelu")
+    assert check(tree, "--level", "silent-fallback=none") == 1
+    text = capsys.readouterr().out
+    assert "## 1 new result, none gone" in text
+    assert "FT001" not in text
+    assert check(tree, "--level", "silent-fallback=none", "--level", "FT009=none") == 0
+
+
 def test_a_change_that_migrates_a_site_passes_and_says_what_became_of_it(
     tree: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

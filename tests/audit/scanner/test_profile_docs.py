@@ -57,7 +57,7 @@ def test_a_default_is_the_one_of_the_code(key: str, word: str) -> None:
 
 
 def test_the_top_level_is_documented() -> None:
-    assert list(_rows("Top level")) == ["name", "extends", "ptx_targets"]
+    assert list(_rows("Top level")) == ["name", "extends", "levels", "ptx_targets"]
 
 
 def test_every_profile_and_every_package_that_chooses_one_is_named() -> None:
