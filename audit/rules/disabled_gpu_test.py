@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from audit.rules.base import Example, Rule
+from audit.rules.base import Rule
+from audit.rules.forms.disabled_examples import INVALID, VALID
 from audit.rules.forms.probes import Probes
-from audit.scanner.extract.facts import ExitKind, MacroDefinition, RegionKind, Scope
+from audit.scanner.extract.facts import CallKind, ExitKind, MacroDefinition, RegionKind, Scope
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.cfg import Cfg, cfgs_of
 from audit.scanner.link.unit import Fn, Unit
@@ -18,6 +19,12 @@ _MISSING = re.compile(r"\.(?:is_err|is_none)\(\)|==\s*(?:0|false)\b|<\s*1\b|!=\s
 _LEAVING = re.compile(
     r"\b(?:if|let)\s+(?P<condition>[^{};]+?)(?:\s+else)?\s*\{(?:[^{}]|\{[^{}]*\})*?\breturn\b[^{}]*\}"
 )
+_SUCCEEDS = re.compile(r"\breturn\s*(?:Ok\s*\(\s*\(\s*\)\s*\)\s*)?;?\s*\}")
+_PRINTS = frozenset({"print", "println", "eprint", "eprintln", "format", "format_args"})
+_ASSERTS = re.compile(r"^(?:debug_)?assert|^(?:panic|unreachable)$")
+_DONE = re.compile(r"^(?:let )?Ok\(|\.is_ok\(\)$")
+# Cargo's key is `feature`: no build sets the other one.
+_NO_KEY = "features"
 _CLAIM = re.compile(r"(?i)(?:^|_)(?:gpu|cuda)(?:_|$)")
 _HOST_CLAIM = re.compile(
     r"(?i)(?:^|_)(?:cpu|host|no|non|not|without|missing|reject\w*|refus\w*|err\w*|fail\w*)(?:_|$)"
@@ -33,8 +40,8 @@ class DisabledGpuTest(Rule):
     """
     ## What it does
     Checks for GPU tests that pass without a GPU: ignored, left early when no device is found, compiled out
-    by a feature that the package does not declare, or built on a probe that turns a missing device into
-    nothing.
+    by a feature that the package does not declare, built on a probe that turns a missing device into
+    nothing, or green with a printed line when the operation is refused.
 
     ## Why is this bad?
     A test that returns early is green on a machine where the GPU path is broken, or where there is none. It
@@ -53,300 +60,39 @@ class DisabledGpuTest(Rule):
     name = "disabled-gpu-test"
     level = Level.WARNING
     message = "passes without a GPU"
-    invalid = (
-        Example(
-            "test named after the GPU that opens no device",
-            """
-            #[test]
-            fn test_gpu_relu() {  //~ FT010
-                let x = Tensor::from_vec(vec![-1.0f32, 2.0], &[2]).unwrap();
-                assert_eq!(ferrotorch_core::relu(&x).unwrap().shape(), &[2]);
-            }
-            """,
-            path="ferrotorch-core/tests/activations.rs",
-            others={
-                "ferrotorch-core/src/lib.rs": """
-                pub fn relu(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
-                    let backend = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?;
-                    wrap(backend.relu_f32(x.gpu_handle()?)?)
-                }
-                """,
-            },
-        ),
-        Example(
-            "early return that a macro brings",
-            """
-            fn has_gpu() -> bool {
-                GpuDevice::new(0).is_ok()
-            }
-
-            macro_rules! require_gpu {
-                () => {
-                    if !has_gpu() {  //~ FT010
-                        return;
-                    }
-                };
-            }
-
-            #[test]
-            fn adds() {
-                require_gpu!();
-                assert!(add_on_device().is_ok());
-            }
-            """,
-            path="ferrotorch-gpu/tests/sums.rs",
-        ),
-        Example(
-            "returns when no device is found",
-            """
-            #[test]
-            fn adds_on_the_device() {
-                let Ok(device) = GpuDevice::new(0) else {  //~ FT010
-                    return;
-                };
-                assert!(device.ordinal() == 0);
-            }
-            """,
-        ),
-        Example(
-            "probe that turns a missing device into nothing",
-            """
-            #[cfg(test)]
-            mod tests {
-                fn context() -> Option<Arc<CudaContext>> {
-                    CudaContext::new(0).ok()  //~ FT010
-                }
-
-                #[test]
-                fn records_an_event() {
-                    let Some(ctx) = context() else { return };  //~ FT010
-                    assert!(ctx.default_stream().is_null());
-                }
-            }
-            """,
-        ),
-        Example(
-            "helper that turns a tensor which can't be moved into nothing",
-            """
-            #[cfg(test)]
-            mod tests {
-                fn on_device<T: Float>(data: Vec<T>) -> Option<Tensor<T>> {
-                    let host = from_vec(data).expect("host tensor");  //~ FT010
-                    host.cuda().ok()
-                }
-
-                #[test]
-                fn doubles() {
-                    let Some(x) = on_device::<f32>(vec![1.0]) else { return };  //~ FT010
-                    assert!(double(&x).is_cuda());
-                }
-
-                #[test]
-                fn halves() {
-                    let Ok(x) = from_vec(vec![1.0]).unwrap().to(Device::Cuda(0)) else {  //~ FT010
-                        return;
-                    };
-                    assert!(half(&x).is_cuda());
-                }
-            }
-            """,
-            path="ferrotorch-jit/src/lib.rs",
-        ),
-        Example(
-            "leaves when the backend finds no device",
-            """
-            impl GpuBackend for MtlBackend {
-                fn add_f32(&self, a: &GpuBufferHandle) -> FerrotorchResult<GpuBufferHandle> {
-                    self.launch(a)
-                }
-            }
-
-            #[test]
-            fn keeps_the_dtype() {
-                let backend = match MtlBackend::new() {  //~ FT010
-                    Ok(backend) => backend,
-                    Err(FerrotorchError::DeviceUnavailable) => return,
-                    Err(e) => panic!("{e}"),
-                };
-                assert_eq!(backend.dtype(), 4);
-            }
-            """,
-            path="ferrotorch-mps/src/backend.rs",
-        ),
-        Example(
-            "left unless the environment says so",
-            """
-            #[test]
-            fn adds_on_the_device() {
-                if std::env::var("RUN_CUDA_TESTS").is_err() {  //~ FT010
-                    return;
-                }
-                gpu_add();
-            }
-            """,
-        ),
-        Example(
-            "ignored",
-            """
-            #[test]
-            #[ignore = "needs a GPU"]  //~ FT010
-            fn adds_on_the_device() {
-                let device = GpuDevice::new(0).expect("CUDA device");
-                assert!(device.ordinal() == 0);
-            }
-            """,
-        ),
-        Example(
-            "gated on a feature that the package does not declare",
-            """
-            #[cfg(test)]
-            #[cfg(feature = "hip")]  //~ FT010
-            mod tests {
-                #[test]
-                fn adds_on_the_device() {
-                    assert!(gpu_add());
-                }
-            }
-            """,
-        ),
-    )
-    valid = (
-        Example(
-            "test of what happens without a device",
-            """
-            fn has_gpu() -> bool {
-                GpuDevice::new(0).is_ok()
-            }
-
-            #[test]
-            fn a_missing_driver_is_an_error() {
-                if has_gpu() {
-                    return;
-                }
-                assert!(GpuDevice::new(0).is_err());
-            }
-            """,
-            path="ferrotorch-gpu/tests/errors.rs",
-        ),
-        Example(
-            "fails when no device is found",
-            """
-            #[test]
-            fn adds_on_the_device() {
-                let device = GpuDevice::new(0).expect("CUDA device");
-                assert!(device.ordinal() == 0);
-            }
-            """,
-        ),
-        Example(
-            "fails when the tensor can't be moved",
-            """
-            #[test]
-            fn doubles() -> FerrotorchResult<()> {
-                let x = from_vec(vec![1.0])?.cuda()?;
-                let Some(y) = double(&x)?.max() else { return Ok(()) };
-                assert!(y > 1.0);
-                Ok(())
-            }
-            """,
-            path="ferrotorch-jit/tests/sums.rs",
-        ),
-        Example(
-            "test of a build without the device",
-            """
-            #[test]
-            #[cfg(not(feature = "cuda"))]
-            fn refuses_device_tensors() {
-                let Ok(x) = from_vec(vec![1.0]).unwrap().cuda() else { return };
-                assert!(double(&x).is_err());
-            }
-            """,
-            path="ferrotorch-jit/src/lib.rs",
-        ),
-        Example(
-            "gated on the crate's feature",
-            """
-            #[cfg(all(test, feature = "cuda"))]
-            mod tests {
-                #[test]
-                fn adds_on_the_device() {
-                    let device = GpuDevice::new(0).expect("CUDA device");
-                    assert!(device.ordinal() == 0);
-                }
-            }
-            """,
-        ),
-        Example(
-            "skips for want of another tool",
-            """
-            #[test]
-            fn compiles_c() {
-                if !have_c_compiler() {
-                    return;
-                }
-                assert!(compile());
-            }
-            """,
-        ),
-        Example(
-            "measurement and sweep that are ignored for their length",
-            """
-            #[test]
-            #[ignore = "requires an SM90 GPU and reports latency"]
-            fn bench_matmul() {
-                let device = GpuDevice::new(0).expect("CUDA device");
-                report(&device);
-            }
-
-            #[test]
-            #[ignore = "sweeps every f32"]
-            fn encodes_all() {
-                let device = GpuDevice::new(0).expect("CUDA device");
-                assert!(sweep(&device));
-            }
-            """,
-        ),
-        Example(
-            "ignored test of the host",
-            """
-            #[test]
-            #[ignore = "slow"]
-            fn converges() {
-                assert!(train() < 0.1);
-            }
-            """,
-        ),
-    )
+    invalid = INVALID
+    valid = VALID
 
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield early returns, probes, ignored tests and gates that never open."""
         probes = Probes(judgement)
+        leaving = _leaving_macros(judgement)
         for function in judgement.workspace.functions:
             if not function.is_test_code or not function.has_body:
                 continue
             if function.is_test and not judgement.summaries.is_device_off(function):
-                yield from _early_returns(function, probes)
+                yield from _early_returns(function, probes, leaving)
+                yield from _green_when_refused(judgement, function)
                 yield from _ignored(function, probes)
             elif probes.hides_missing_device(function) and _OPTIONAL.match(function.facts.return_type):
                 start, end = _first_statement(function)
                 yield Candidate(function.unit, start, end, function, "probe-helper")
+        features = frozenset(judgement.profile.gpu.features)
         for unit in judgement.workspace.units.values():
             yield from _early_returns_of_macros(unit, probes)
             yield from _empty_claims(judgement, unit, probes)
-            yield from _closed_gates(unit, frozenset(judgement.profile.gpu.features))
+            yield from _closed_gates(unit, features)
+            yield from _misspelt_gates(judgement, unit, features)
 
 
-def _early_returns(function: Fn, probes: Probes) -> Iterator[Candidate]:
-    regions = function.facts.regions
+def _early_returns(function: Fn, probes: Probes, leaving: frozenset[str]) -> Iterator[Candidate]:
+    facts = function.facts
+    ways = [exit_.region for exit_ in facts.exits if exit_.kind == ExitKind.RETURN]
+    ways += [call.region for call in facts.calls if call.kind == CallKind.MACRO and call.name in leaving]
     seen: set[int] = set()
-    for exit_ in function.facts.exits:
-        region = regions[exit_.region]
-        if exit_.kind != ExitKind.RETURN or region.kind not in (
-            RegionKind.THEN,
-            RegionKind.ELSE,
-            RegionKind.ARM,
-            RegionKind.LET_ELSE,
-        ):
+    for index in ways:
+        region = facts.regions[index]
+        if region.kind not in (RegionKind.THEN, RegionKind.ELSE, RegionKind.ARM, RegionKind.LET_ELSE):
             continue
         condition = function.text(region.condition_start, region.condition_end)
         if _leaves_with_device(region.kind, condition):
@@ -355,6 +101,43 @@ def _early_returns(function: Fn, probes: Probes) -> Iterator[Candidate]:
             seen.add(region.group_start)
             end = max(region.condition_end, region.pattern_end)
             yield Candidate(function.unit, region.group_start, end, function, "early-return", guard=condition)
+
+
+def _leaving_macros(judgement: Judgement) -> frozenset[str]:
+    """Return the names of the macros that leave the test which invokes them as passed, whatever happens."""
+    return frozenset(
+        macro.name
+        for unit in judgement.workspace.units.values()
+        for macro in unit.facts.macros
+        if b"return" in unit.data[macro.start : macro.end]
+        and _SUCCEEDS.search(text := unit.text(macro.start, macro.end))
+        and not _LEAVING.search(text)
+    )
+
+
+def _green_when_refused(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
+    """Yield where a device test compares only what has worked, and prints that the rest has not."""
+    facts = function.facts
+    asserting = [call for call in facts.calls if call.kind == CallKind.MACRO and _ASSERTS.search(call.name)]
+    if not asserting or not judgement.reach.opens_device(function):
+        return
+    for index, region in enumerate(facts.regions):
+        condition = function.text(region.condition_start, region.condition_end).strip()
+        if region.kind != RegionKind.ELSE or not _DONE.search(condition):
+            continue
+        inside = [call for call in facts.calls if index in function.ancestors(call.region)]
+        macros = [call.name for call in inside if call.kind == CallKind.MACRO]
+        is_told_only = bool(macros) and _PRINTS.issuperset(macros)
+        others = [call for call in asserting if not region.group_start <= call.start < region.group_end]
+        if is_told_only and not others:
+            yield Candidate(
+                function.unit,
+                region.group_start,
+                region.condition_end,
+                function,
+                "green-when-refused",
+                guard=condition,
+            )
 
 
 def _empty_claims(judgement: Judgement, unit: Unit, probes: Probes) -> Iterator[Candidate]:
@@ -368,7 +151,7 @@ def _empty_claims(judgement: Judgement, unit: Unit, probes: Probes) -> Iterator[
         for one in tests
         if _CLAIM.search(one.name)
         and not _HOST_CLAIM.search(one.name)
-        and not judgement.reach.opens_device(one)
+        and _never_opens(judgement, probes, one)
         and probes.computes(one)
     ]
     for function in named:
@@ -377,11 +160,15 @@ def _empty_claims(judgement: Judgement, unit: Unit, probes: Probes) -> Iterator[
     if (
         is_claimed
         and not named
-        and not any(map(judgement.reach.opens_device, tests))
+        and all(_never_opens(judgement, probes, one) for one in tests)
         and any(map(probes.computes, tests))
     ):
         start, end = unit.facts.comments[0] if unit.facts.comments else (0, 1)
         yield Candidate(unit, start, end, None, "test-file-without-device", message=message)
+
+
+def _never_opens(judgement: Judgement, probes: Probes, test: Fn) -> bool:
+    return not (judgement.reach.opens_device(test) or probes.names_device_code(test))
 
 
 def _leaves_with_device(kind: str, condition: str) -> bool:
@@ -460,6 +247,19 @@ def _closed_gates(unit: Unit, features: frozenset[str]) -> Iterator[Candidate]:
                     "undeclared-feature",
                     item=_symbol(unit, scope),
                 )
+
+
+def _misspelt_gates(judgement: Judgement, unit: Unit, features: frozenset[str]) -> Iterator[Candidate]:
+    """Yield tests behind a key that no build sets: `cfg(features = "cuda")`."""
+    if b"features" not in unit.data:
+        return
+    for function in judgement.functions_of(unit):
+        for attribute, cfg in _cfg_attributes(function.facts.attributes):
+            start = unit.data.rfind(attribute.encode(), 0, function.facts.name_start)
+            if function.is_test and cfg.requires(_NO_KEY, features) and start >= 0:
+                end = start + len(attribute.encode())
+                message = f"is never compiled: the key is `feature`, not `{_NO_KEY}`"
+                yield Candidate(unit, start, end, function, "misspelt-feature", message=message)
 
 
 def _symbol(unit: Unit, scope: Scope) -> str:

@@ -13,6 +13,12 @@ _MAYBE = re.compile(r"^(?:Option\s*<|bool\b)")
 _NOTHING = re.compile(r"\bNone\b|\.ok\(\)|\bfalse\b|is_ok\(\)|is_some\(\)")
 # What stands behind a call whose failure goes no further.
 _GIVEN_UP = re.compile(r"\s*(?:\.\s*(?:ok|is_ok|is_err)\(\)|$)")
+# A type or function whose name says that it is the device's, in any project's words.
+_WORDS = r"cuda|cudnn|cublas|gpu|wgpu|metal|rocm|hip|vulkan|opencl"
+_TYPES = "|".join(word.title() for word in _WORDS.split("|"))
+_OF_DEVICE = re.compile(rf"\b(?:{_TYPES})(?:[A-Z]\w*)?\b|(?:\b|_)(?:{_WORDS})(?:\b|_)")
+# How far the helpers of a test are followed.
+_DEPTH = 3
 
 
 class Probes:
@@ -92,6 +98,27 @@ class Probes:
             for call in function.facts.calls
             for callee in self._summaries.resolver.resolve(function, call)
         )
+
+    def names_device_code(self, function: Fn, depth: int = _DEPTH) -> bool:
+        """Say whether a test, or a helper of it, calls what is named as the device's, but for a probe.
+
+        Whether that opens the device can't be told where a project's types are not known: it is not denied.
+        """
+        for call in function.facts.calls:
+            if call.kind == CallKind.MACRO:
+                continue
+            named = function.text(call.start, call.arguments_start)
+            if call.kind == CallKind.METHOD:
+                named = function.text(call.name_start, call.arguments_start)
+            if _OF_DEVICE.search(named) and not self._probe.search(named):
+                return True
+            if depth and any(
+                callee.is_test_code and self.names_device_code(callee, depth - 1)
+                for callee in self._summaries.resolver.resolve(function, call)
+                if callee is not function
+            ):
+                return True
+        return False
 
     def opens_device(self, function: Fn) -> bool:
         """Say whether a test gets hold of a device."""
