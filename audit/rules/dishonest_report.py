@@ -137,6 +137,15 @@ class DishonestReport(Rule):
             """,
         ),
         Example(
+            "switch that somebody sets",
+            """
+            pub struct Options {
+                /// Whether to fall back to the CPU if the GPU fails.
+                pub fallback: bool,
+            }
+            """,
+        ),
+        Example(
             "about something else",
             """
             // Teardown is best effort. Names fall back to the file's stem if the tag is missing.

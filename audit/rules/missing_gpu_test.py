@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
@@ -11,6 +12,9 @@ from audit.scanner.link.presumed import is_given_away, presumed_names
 from audit.scanner.link.unit import Fn
 from audit.scanner.operations import Operations
 from audit.scanner.report import Level
+
+# Who opens a device, or the handle of a library on it, runs nothing there.
+_OPENS = re.compile(r"^(?:get|init|initiali[sz]e|open|connect|create|set_?up)(?:_|$)")
 
 
 class MissingGpuTest(Rule):
@@ -275,6 +279,15 @@ fn multiplies() {
             """,
         ),
         Example(
+            "opens the library",
+            """
+            pub fn init_solver(d: &GpuDevice) -> GpuResult<Solver> {
+                let handle = cusolverDnCreate(d.stream())?;
+                Ok(Solver { handle })
+            }
+            """,
+        ),
+        Example(
             "constructor that compiles a kernel",
             """
             pub struct Fused {
@@ -298,6 +311,8 @@ fn multiplies() {
         for function in operations.all:
             if function.index in reach.tested or function.name in presumed:
                 continue
+            if _OPENS.match(function.name) and not _handles_data(judgement, function):
+                continue
             if not is_given_away(judgement.summaries, function.name):
                 yield _candidate(function, operations.form(function))
         for made in reach.made.all:
@@ -312,6 +327,14 @@ fn multiplies() {
                     "untested-macro-operation",
                     item=made.symbol,
                 )
+
+
+def _handles_data(judgement: Judgement, function: Fn) -> bool:
+    """Say whether device data goes into a function or comes out of it."""
+    names = judgement.summaries.operands.names_device_type
+    facts = function.facts
+    types = [function.self_type if one.name == "self" else one.type for one in facts.parameters]
+    return any(map(names, (*types, facts.return_type)))
 
 
 def _is_presumed_type(judgement: Judgement, made: MadeFunction) -> bool:

@@ -18,6 +18,7 @@ from audit.scanner.report import Level
 
 _TYPE_PARAMETER = re.compile(r"<[^<>]*\b[A-Z]\b")
 _ERROR_AS_TEXT = re.compile(r"\{\s*\w*(?::[^}]*)?\}|\.to_string\(\)|format!")
+_FAILURE = re.compile(r"\bResult<[^,]*,\s*(.*)>$")
 _ERROR_TYPE = re.compile(r"^(?:\w+::)*\w*Err(?:or)?$")
 
 
@@ -153,7 +154,9 @@ def _comes_from_the_device(judgement: Judgement, function: Fn, receiver: str, er
             continue
         if call.name in names or judgement.summaries.is_launch(function, call):
             return True
-        callees = judgement.summaries.resolver.resolve(function, call)
+        callees = [
+            one for one in judgement.summaries.resolver.resolve(function, call) if not _hands_back(one)
+        ]
         if _is_method(function) and any(map(_is_binding, callees)):
             continue
         if any(errors.is_structured(callee.facts.return_type) for callee in callees):
@@ -173,6 +176,14 @@ def _is_binding(function: Fn) -> bool:
     """Say whether a function binds a library: on what is open, it fails at work and lacks nothing."""
     crate = function.unit.crate_name
     return any(part.endswith("_sys") or part in ("sys", "ffi") for part in (crate, *function.module))
+
+
+def _hands_back(function: Fn) -> bool:
+    """Say whether what a function fails with is what it was given: there is no error to lose."""
+    failure = _FAILURE.search(function.facts.return_type)
+    return failure is not None and any(
+        one.type.replace(" ", "") == failure[1].replace(" ", "") for one in function.facts.parameters
+    )
 
 
 def _runs_elsewhere(function: Fn, call: Call, start: int) -> bool:

@@ -91,6 +91,8 @@ _DENIAL = _any(
     *(r"\beliminat\w+", r"\bfix\w*", r"\bforbid\w*", r"\bbanned", r"\bdisallow\w*", r"\brefus\w+"),
     *(r"\bavoid\w*", r"\bprevent\w*", r"\bused to", r"\bwould", r"\bpreviously", r"\bformerly"),
     *(r"\bsays?", r"\bclaim\w*"),
+    # What a switch decides.
+    *(r"\bwhether(?: or not)?",),
 )
 # `no` denies the words next to it only: "if no GPU is there we fall back" is a claim.
 _NO = r"\bno\s+(?:(?:more|such|hidden|implicit|silent|automatic|graceful|transparent|cpu|host)[\s-]+)*"

@@ -429,4 +429,30 @@ VALID = (
         """,
         path="ferrotorch-core/src/lib.rs",
     ),
+    Example(
+        "arm that no device reaches",
+        """
+        pub fn free_memory(device: &Device) -> FerrotorchResult<usize> {
+            match device {
+                Device::Cuda(_) => query_driver(),
+                Device::Cpu => Ok(0),
+                #[allow(unreachable_patterns)]
+                _ => Err(FerrotorchError::InvalidArgument { message: "not supported on this GPU".into() }),
+            }
+        }
+        """,
+        path="ferrotorch-gpu/src/lib.rs",
+    ),
+    Example(
+        "failure that hands back what it was given",
+        """
+        pub fn keep(backend: Box<dyn Backend>) -> Result<(), Box<dyn Backend>> {
+            SLOT.set(backend)
+        }
+
+        pub fn gpu_init() -> FerrotorchResult<()> {
+            keep(backend()).map_err(|e| FerrotorchError::InvalidArgument { message: format!("{e:?}") })
+        }
+        """,
+    ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from audit.scanner.extract.facts import Call
+from audit.scanner.extract.facts import Call, RegionKind
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.flow import Flow, Test
 from audit.scanner.link.places import Place
@@ -37,6 +37,7 @@ _DEVICES = r"(?:gpus?|cuda|metal|vulkan|wgpu|rocm|devices?|adapters?|accelerator
 _ABSENT = r"(?:not (?:available|found|present|detected)|unavailable|missing|absent)"
 _NO_DEVICE = re.compile(rf"(?i)\b{_DEVICES}\b[^.;]{{0,30}}\b{_ABSENT}\b|\bno\b[^.;]{{0,20}}\b{_DEVICES}\b")
 _ALTERNATIVES = ("ok_or", "ok_or_else")
+_UNREACHABLE = re.compile(rb"#\[(?:allow|expect)\([^\]]*\bunreachable_patterns\b[^\]]*\)\]\s*$")
 
 
 class Errors:
@@ -73,13 +74,20 @@ def refusals(judgement: Judgement, flow: Flow, errors: Errors) -> Iterator[Candi
         if not graph.is_error(call):
             continue
         text = function.text(call.arguments_start, call.end)
-        if errors.catch_all.search(text):
+        if errors.catch_all.search(text) and not _is_never_reached(function, call):
             says_unsupported = bool(errors.unsupported.search(text))
             form = _refusal(judgement, flow, call, says_unsupported=says_unsupported)
             if not form and _is_gap(judgement, flow, call, text):
                 form = "stringly-err"
             if form:
                 yield Candidate(function.unit, call.start, call.end, function, form)
+
+
+def _is_never_reached(function: Fn, call: Call) -> bool:
+    """Say whether an arm is marked as one that no value reaches in some builds."""
+    region = function.facts.regions[call.region]
+    before = function.unit.data[function.facts.body_start : region.pattern_start]
+    return region.kind == RegionKind.ARM and _UNREACHABLE.search(before) is not None
 
 
 def absences(judgement: Judgement, errors: Errors) -> Iterator[Candidate]:
