@@ -116,6 +116,17 @@ class FakeGpuFunction(Rule):
             """,
         ),
         Example(
+            "state that is handed out to be saved",
+            """
+            impl GpuCache {
+                fn save_to(&self, states: &mut Vec<HostTensor>, d: &GpuDevice) -> GpuResult<()> {
+                    states.push(HostTensor::new(gpu_to_cpu(&self.keys, d)?));
+                    Ok(())
+                }
+            }
+            """,
+        ),
+        Example(
             "explicit transfer",
             """
             pub fn gpu_to_cpu(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<Vec<f32>> {

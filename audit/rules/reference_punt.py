@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from audit.rules.base import Rule
 from audit.rules.forms.punt_examples import INVALID, VALID
 from audit.scanner.judge import Candidate, Judgement
+from audit.scanner.link.paths import HostPath
 from audit.scanner.link.unit import Fn
 from audit.scanner.report import Level
 
@@ -40,7 +41,9 @@ class ReferencePunt(Rule):
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield the host paths of functions that never reach the device."""
         for path in judgement.paths.all:
-            if path.is_host_body and not path.goes_on and not _is_kernel_driver(judgement, path.function):
+            if not path.is_host_body or path.goes_on or _is_kernel_driver(judgement, path.function):
+                continue
+            if not _answers_request(judgement, path):
                 form = "host-body" if path.upload is None else "host-body-and-upload"
                 yield judgement.host_path_candidate(path, form)
 
@@ -48,3 +51,18 @@ class ReferencePunt(Rule):
 def _is_kernel_driver(judgement: Judgement, function: Fn) -> bool:
     """Say whether a function is named as GPU code and does launch: what it reads is no host body."""
     return judgement.is_gpu_named(function) and function.index in judgement.summaries.launching
+
+
+def _answers_request(judgement: Judgement, path: HostPath) -> bool:
+    """Say whether an asynchronous function without tensors of its own is handed what others have read.
+
+    It is the end of the pipeline: what it reads is for the user.
+    """
+    function, operands = path.function, judgement.summaries.operands
+    facts = function.facts
+    if "async" not in function.text(facts.start, facts.name_start).split() or operands.holds_tensor(function):
+        return False
+    types = [function.self_type if one.name == "self" else one.type for one in facts.parameters]
+    return all(read.helper is not None for read in path.reads) and not any(
+        map(operands.names_device_type, (*types, facts.return_type))
+    )

@@ -450,4 +450,47 @@ VALID = (
         """,
         path="ferrotorch-nn/src/lib.rs",
     ),
+    Example(
+        "request that is answered with what a model has read",
+        """
+        pub struct Model {
+            weight: Tensor<f32>,
+        }
+
+        impl Model {
+            pub fn embed(&self, ids: &[u32]) -> FerrotorchResult<Vec<f32>> {
+                pooled(&self.weight, ids)?.data_vec()
+            }
+        }
+
+        pub async fn answer(state: State<Arc<Served>>, request: Json<Request>) -> Reply {
+            match state.model.read().embed(&request.ids) {
+                Ok(vector) => Reply::json(vector.iter().map(|v| v * 2.0).collect()),
+                Err(error) => Reply::failed(error),
+            }
+        }
+        """,
+        path="ferrotorch-nn/src/serve.rs",
+    ),
+    Example(
+        "operator that copies off the device, and data that goes to a file",
+        """
+        impl Operator for CopyFromDevice {
+            fn process(&mut self, x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                let data = x.data_vec()?;
+                Tensor::from_storage(TensorStorage::cpu(data), x.shape().to_vec(), false)
+            }
+        }
+
+        impl Operator for Inspect {
+            fn process(&mut self, x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                let data = x.data_vec()?;
+                let mut file = File::create(&self.name)?;
+                file.write_all(&bytes_of(&data))?;
+                Ok(x.clone())
+            }
+        }
+        """,
+        path="ferrotorch-nn/src/lib.rs",
+    ),
 )

@@ -15,6 +15,12 @@ from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
 
 _READING = re.compile(r"^(?:read|download|readback|fetch)(?:_|$)|_(?:to_host|to_cpu)$")
+# Operators of a graph whose type says that they move data off the device.
+_MOVES_OFF = re.compile(
+    r"(?:Copy|Move|Transfer|Download)\w*(?:From|Off)(?:Device|Gpu|Cuda|Metal)|(?:Device|Gpu|Cuda|Metal)ToHost|CopyToHost"
+)
+_SAVES = re.compile(r"^(?:save|dump|export|serialize)(?:_|$)")
+_OPENS_FILE = re.compile(r"\bFile::(?:create|open|options)|\bOpenOptions::new")
 _CONVERTS = re.compile(r"(?:^|_)(?:to|as|into|from)_")
 _FIRST_ELEMENT = re.compile(r"\s*\??\s*\[\s*0\s*\]")
 # Given the path of a file and no tensor, a function works on what it loads.
@@ -58,7 +64,13 @@ class Pardons:
 
     def pardon(self, function: Fn, call: Call) -> str:
         """Say what makes reading device data on the host legal at a call; empty when nothing does."""
+        return self._purpose(function, call) or self._way(function, call)
+
+    def _purpose(self, function: Fn, call: Call) -> str:
+        """Say for what purpose a function may read: nothing it does is work of the device."""
         if function.name in self._graph.profile.transfer.transfer_apis or _READING.match(function.name):
+            return "transfer-api"
+        if _MOVES_OFF.search(function.self_type or ""):
             return "transfer-api"
         if self.is_setup(function):
             return "setup"
@@ -66,10 +78,14 @@ class Pardons:
             map(self._export_name.search, (function.name, *function.module, *_receivers(function, call)))
         ):
             return "export"
+        if self._goes_to_file(function, call) or self._is_saved(function):
+            return "export"
         if any(map(self._check_name.search, (function.name, *function.module))):
             return "check"
-        if self.returns_host_data(function):
-            return "explicit-host-return"
+        return "explicit-host-return" if self.returns_host_data(function) else ""
+
+    def _way(self, function: Fn, call: Call) -> str:
+        """Say what on the way to a call keeps device data from it, or lets it through by consent."""
         flow = self._graph.flow(function)
         tests = flow.tests_at(call.start, call.region)
         if self._graph.place_at(function, call) is Place.HOST or self._serves_host_branches(function):
@@ -86,6 +102,21 @@ class Pardons:
                 if reason:
                     return reason
         return "rejected" if self._is_rejected_behind(function, call, behind) else ""
+
+    def _goes_to_file(self, function: Fn, read: Call) -> bool:
+        """Say whether a file is opened for what is read: it is written there, or compared with it."""
+        behind = [
+            call for call in function.facts.calls if call.region == read.region and call.start > read.start
+        ]
+        return any(
+            call.kind == CallKind.PATH
+            and _OPENS_FILE.search(function.text(call.start, call.arguments_start)) is not None
+            for call in behind
+        ) and not any(self._graph.uploads(function, call) for call in behind)
+
+    def _is_saved(self, function: Fn) -> bool:
+        """Say whether a function hands its data out to be kept, in GPU code too, and uploads nothing."""
+        return _SAVES.match(function.name) is not None and not self._makes_tensors(function)
 
     def _serves_host_branches(self, function: Fn) -> bool:
         """Say whether all that call a function do so where their data is on the host."""
