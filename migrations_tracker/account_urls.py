@@ -1,4 +1,4 @@
-"""The addresses of a person's own log-in: sessions, the second factor, and log-ins by OpenID Connect."""
+"""The addresses of a person's own: what concerns them, sessions, the second factor, and OpenID Connect."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from migrations_tracker.views import account
+from migrations_tracker.views import account, watching
 
 _TO_LOG_IN = RedirectView.as_view(pattern_name="login", query_string=True)
 
 urlpatterns = [
+    path("inbox/", watching.inbox, name="inbox"),
+    path("watched/", watching.watch_index, name="watch-list"),
+    path("watched/settings/", watching.watch_settings, name="watch-settings"),
     path("sessions/<int:pk>/end/", account.session_end, name="session-end"),
     # What the library leads to by these names is ours.
     path("log-in/", _TO_LOG_IN, name="account_login"),

@@ -148,7 +148,11 @@ class TransitionForm(forms.Form):
 class CommentForm(forms.Form):
     """A comment on a site or a gap."""
 
-    text = forms.CharField(label="Comment", required=False, widget=forms.Textarea(attrs={"rows": 4}))
+    text = forms.CharField(
+        label="Comment",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 4, "aria-describedby": "comment-help"}),
+    )
 
 
 class AssignForm(forms.Form):

@@ -115,6 +115,10 @@ def _see(owner: Owner) -> Need:
     return Need(Scope.REPOSITORY, owner=owner)
 
 
+def _reader(owner: Owner) -> Need:
+    return Need(Scope.REPOSITORY, Role.READER, Role.READER, owner)
+
+
 def _engineer(owner: Owner) -> Need:
     return Need(Scope.REPOSITORY, Role.ENGINEER, Role.ENGINEER, owner)
 
@@ -155,6 +159,9 @@ PAGES: Mapping[str, Need] = {
     "openid_connect_login": _PUBLIC,
     "openid_connect_callback": _PUBLIC,
     "notice-list": _OWN,
+    "inbox": _OWN,
+    "watch-list": _OWN,
+    "watch-settings": _OWN,
     "subscription-stop": _OWN,
     "delivery-resend": _OWN,
     "repository-add": _INSTALLATION,
@@ -180,14 +187,17 @@ PAGES: Mapping[str, Need] = {
     "scan-again": _engineer(_SCAN),
     "site-list": _LISTED,
     "site-export": _LISTED,
-    "filter-keep": Need(Scope.REPOSITORY, Role.READER, Role.READER, _FIELD),
-    "filter-drop": Need(Scope.REPOSITORY, Role.READER, Role.READER, _SAVED_FILTER),
+    "filter-keep": _reader(_FIELD),
+    "filter-drop": _reader(_SAVED_FILTER),
     "bulk-change-ask": _lead(_FIELD),
     "bulk-change-list": _LISTED,
     "bulk-change-detail": _see(_BULK),
     "bulk-change-undo": _lead(_BULK),
     "site-detail": _see(_SITE),
     "site-timeline": _see(_SITE),
+    "site-watch": _reader(_SITE),
+    "gap-watch": _reader(_GAP),
+    "unit-watch": _reader(_UNIT),
     "site-transition": _engineer(_SITE),
     "site-comment": _engineer(_SITE),
     "site-assign": _engineer(_SITE),
@@ -320,6 +330,14 @@ OPERATIONS: Mapping[str, Need] = {
     "POST /sites/{pk}/transitions": _engineer(_SITE),
     "PUT /sites/{pk}/assignee": _engineer(_SITE),
     "POST /sites/{pk}/comments": _engineer(_SITE),
+    "PUT /sites/{pk}/watch": _reader(_SITE),
+    "DELETE /sites/{pk}/watch": _reader(_SITE),
+    "PUT /gaps/{pk}/watch": _reader(_GAP),
+    "DELETE /gaps/{pk}/watch": _reader(_GAP),
+    "PUT /units/{pk}/watch": _reader(_UNIT),
+    "DELETE /units/{pk}/watch": _reader(_UNIT),
+    "GET /watches": _OWN,
+    "GET /inbox": _OWN,
     "GET /repositories/{slug}/gaps": _see(_SLUG),
     "GET /gaps/{pk}": _see(_GAP),
     "POST /gaps/{pk}/transitions": _engineer(_GAP),

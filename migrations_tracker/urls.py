@@ -35,6 +35,7 @@ from migrations_tracker.views import (
     site_identity,
     sites,
     units,
+    watching,
 )
 
 urlpatterns = [
@@ -90,6 +91,9 @@ urlpatterns = [
     path("sites/<int:pk>/transition/", sites.site_transition, name="site-transition"),
     path("sites/<int:pk>/assign/", sites.site_assign, name="site-assign"),
     path("sites/<int:pk>/comment/", sites.site_comment, name="site-comment"),
+    path("sites/<int:pk>/watch/", watching.site_watch, name="site-watch"),
+    path("gaps/<int:pk>/watch/", watching.gap_watch, name="gap-watch"),
+    path("units/<int:pk>/watch/", watching.unit_watch, name="unit-watch"),
     path("rules/", rules.rule_index, name="rule-list"),
     path("rules/<str:key>/", rules.rule_detail, name="rule-detail"),
     path("forms/", forms.form_index, name="form-list"),

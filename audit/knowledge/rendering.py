@@ -38,7 +38,7 @@ def _crosslink(state: StateInline, silent: bool) -> bool:
     return True
 
 
-class _Renderer(RendererHTML):
+class PageRenderer(RendererHTML):
     """Writes the HTML; styles and classes are the pages' own."""
 
     def crosslink(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
@@ -86,13 +86,19 @@ def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 
-def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False}, renderer_cls=_Renderer)
+def parser_make(renderer: type[PageRenderer], **options: bool) -> MarkdownIt:
+    """Make a parser whose HTML is safe to show."""
+    parser = MarkdownIt("commonmark", {"html": False, **options}, renderer_cls=renderer)
     parser.enable(["table", "strikethrough"])
     parser.disable(["image", "html_block", "html_inline"])
-    parser.inline.ruler.before("link", "crosslink", _crosslink)
     parser.core.ruler.push("tame", _tame)
     parser.validateLink = lambda url: bool(_ADDRESS.match(url.strip()))  # type: ignore[method-assign]
+    return parser
+
+
+def _parser() -> MarkdownIt:
+    parser = parser_make(PageRenderer)
+    parser.inline.ruler.before("link", "crosslink", _crosslink)
     return parser
 
 

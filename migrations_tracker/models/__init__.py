@@ -14,6 +14,7 @@ from migrations_tracker.models.schedule import Absence, Person, Schedule, Schedu
 from migrations_tracker.models.search import SearchDocument, SearchLexeme, SearchMark, SearchWord
 from migrations_tracker.models.site_migration import SiteMigration, Transition
 from migrations_tracker.models.suppression import Suppression, SuppressionStatus
+from migrations_tracker.models.watching import Mention, Watch, WatchReason, WatchSettings
 
 __all__ = [
     "Absence",
@@ -28,6 +29,7 @@ __all__ = [
     "ItemState",
     "LoginFailure",
     "Membership",
+    "Mention",
     "MigrationReport",
     "Notice",
     "NoticeKind",
@@ -50,5 +52,8 @@ __all__ = [
     "TokenScope",
     "Transition",
     "UnitMember",
+    "Watch",
+    "WatchReason",
+    "WatchSettings",
     "WorkUnit",
 ]

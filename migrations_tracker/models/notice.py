@@ -18,6 +18,12 @@ class NoticeKind(models.TextChoices):
     REGRESSIONS = "regressions", "Sites that came back"
     SCAN_FAILED = "scan-failed", "A scan failed"
     SUSPICIOUS_DROP = "suspicious-drop", "Many sites vanished without a known outcome"
+    MENTION = "mention", "Somebody mentions you"
+    WATCHED = "watched", "Something happens to what you watch"
+
+
+#: What is told to the people it concerns alone.
+PERSONAL = frozenset({NoticeKind.MENTION, NoticeKind.WATCHED})
 
 
 class Channel(models.TextChoices):
@@ -31,7 +37,10 @@ class Frequency(models.TextChoices):
 
 
 class Notice(models.Model):
-    """Something that happened and is worth telling. `key` names it: it is told once, however often seen."""
+    """Something that happened and is worth telling. `key` names it: it is told once, however often seen.
+
+    `people` are those whom it concerns, where it does not concern everybody.
+    """
 
     kind = models.CharField(max_length=20, choices=NoticeKind)
     key = models.CharField(max_length=200, unique=True)
@@ -42,6 +51,7 @@ class Notice(models.Model):
     path = models.CharField(max_length=500, help_text="The address of the page that says more.")
     items = models.JSONField(default=list)
     count = models.PositiveIntegerField(default=0)
+    people = models.ManyToManyField(settings.AUTH_USER_MODEL, related_name="notices", blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pghistory
 import pgtrigger
 from django.conf import settings
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import Q
 
@@ -94,6 +95,8 @@ class Transition(models.Model):
                 condition=~Q(cause=Cause.PERSON.value) | Q(actor__isnull=False),
             ),
         )
+        # Rows are added in the order of time: what happened lately is found in a few blocks.
+        indexes = (BrinIndex(name="transition_created_brin", fields=["created_at"], pages_per_range=16),)
         triggers = (
             pgtrigger.Protect(
                 name="transition_is_append_only", operation=pgtrigger.Update | pgtrigger.Delete

@@ -20,6 +20,7 @@ from audit.parity.matrix import REFERENCE
 from audit.parity.rationale import Rationale
 from migrations_tracker.models import Comment, SiteMigration, Suppression, Transition
 from migrations_tracker.selectors.capability_detail import Served, cell_rationale, served_of
+from migrations_tracker.selectors.mentions import comments_of
 from migrations_tracker.selectors.migration_choices import Choice, choices_of
 from workers.selectors.verifications import Proof, proofs_of
 
@@ -67,7 +68,7 @@ def gap_page(*, gap: CapabilityGap) -> GapPage:
             .select_related("actor", "scan_run__commit")
             .order_by("-id")
         ),
-        comments=list(Comment.objects.filter(gap=gap).select_related("author")),
+        comments=comments_of(subject=gap),
     )
 
 

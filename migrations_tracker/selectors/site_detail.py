@@ -15,6 +15,7 @@ from audit.selectors.rules import RulePage, rule_get
 from audit.selectors.source import source_texts
 from migrations_tracker.models import Comment, SiteMigration, Suppression, Transition
 from migrations_tracker.selectors.capability_detail import said_of_symbol, site_rationales
+from migrations_tracker.selectors.mentions import comments_of
 from migrations_tracker.selectors.migration_choices import Choice, choices_of
 from migrations_tracker.selectors.site_knowledge import SiteKnowledge, site_knowledge
 from migrations_tracker.source_frames import SourceFrame, frame_of_snippet, frame_of_source
@@ -109,7 +110,7 @@ def site_page(*, site: FallbackSite) -> SitePageData:
             .select_related("actor", "scan_run__commit")
             .order_by("-id")
         ),
-        comments=list(Comment.objects.filter(site=site).select_related("author")),
+        comments=comments_of(subject=site),
         lineage=list(
             Lineage.objects.filter(site=site)
             .select_related("to_commit", "scan_run")

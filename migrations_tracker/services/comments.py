@@ -12,6 +12,7 @@ from audit.models import CapabilityGap, FallbackSite, ReferenceSource
 from audit.services.references import references_store
 from migrations_tracker.errors import PlanError
 from migrations_tracker.models import Comment
+from migrations_tracker.services.watching import comment_watch
 
 MAX_LENGTH = 20_000
 SAME_WORDS_WITHIN = timedelta(minutes=1)
@@ -33,6 +34,7 @@ def comment_create(*, subject: FallbackSite | CapabilityGap, author: User, text:
         if said is not None and said.text == text and timezone.now() - said.created_at < SAME_WORDS_WITHIN:
             return said
         comment = Comment.objects.create(site=site, gap=gap, author=author, text=text)
+        comment_watch(comment=comment, subject=subject)
         if site is not None:
             references_store(
                 repository=site.repository,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -22,8 +22,11 @@ from audit.models import (
     SiteState,
 )
 from migrations_tracker.models import Channel, Delivery, Frequency, Notice, NoticeKind, Subscription
+from migrations_tracker.models.notice import PERSONAL
 from migrations_tracker.roles import Role
 from migrations_tracker.selectors.standings import standing_of
+from migrations_tracker.services.personal_notices import personal_notices
+from migrations_tracker.services.subscriptions import subscriptions_begin
 
 # What is older when it is first looked at was told already, or nobody was there to be told.
 LOOKS_BACK = timedelta(days=1)
@@ -39,9 +42,25 @@ def notices_collect(*, now: datetime | None = None) -> list[Delivery]:
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
         found = [*_of_branches(now), *_of_failed_scans(now), *_of_failed_requests(now)]
+        personal = personal_notices(since=now - LOOKS_BACK)
+        people = {notice.key: told for notice, told in personal}
+        found += [notice for notice, _ in personal]
         known = set(Notice.objects.filter(key__in=[one.key for one in found]).values_list("key", flat=True))
         fresh = Notice.objects.bulk_create(one for one in found if one.key not in known)
-        return [*_at_once(fresh), *_digests(now)]
+        _people_keep(fresh, people)
+        return [*_at_once(fresh, people), *_digests(now)]
+
+
+def _people_keep(fresh: Sequence[Notice], people: Mapping[str, frozenset[int]]) -> None:
+    """Keep whom notices concern, and begin to tell those who never said how they want to be told."""
+    through = Notice.people.through
+    rows = [
+        through(notice_id=notice.pk, user_id=person)
+        for notice in fresh
+        for person in sorted(people.get(notice.key, ()))
+    ]
+    through._default_manager.bulk_create(rows)
+    subscriptions_begin(people={row.user_id for row in rows})
 
 
 def _of_branches(now: datetime) -> list[Notice]:
@@ -133,18 +152,36 @@ def _of_failed_requests(now: datetime) -> list[Notice]:
     return found
 
 
-def _at_once(fresh: Sequence[Notice]) -> list[Delivery]:
+def _at_once(fresh: Sequence[Notice], people: Mapping[str, frozenset[int]]) -> list[Delivery]:
     if not fresh:
         return []
     subscribed = list(_in_force().filter(frequency=Frequency.AT_ONCE))
-    made = []
+    made = _personal_at_once(fresh, people, subscribed)
     for notice in fresh:
+        if notice.key in people:
+            continue
         fitting = [one for one in subscribed if _wants(one, notice)]
         if fitting:
             _list_items(notice)
         for one in fitting:
             delivery = Delivery.objects.create(subscription=one, key=f"{one.pk}:{notice.key}")
             delivery.notices.add(notice)
+            made.append(delivery)
+    return made
+
+
+def _personal_at_once(
+    fresh: Sequence[Notice], people: Mapping[str, frozenset[int]], subscribed: Sequence[Subscription]
+) -> list[Delivery]:
+    """Make one message for each person of all that happened since the last look: it may be many sites."""
+    made = []
+    for one in subscribed:
+        mine = [
+            notice for notice in fresh if one.owner_id in people.get(notice.key, ()) and _wants(one, notice)
+        ]
+        if mine:
+            delivery = Delivery.objects.create(subscription=one, key=f"{one.pk}:{mine[0].key}")
+            delivery.notices.set(mine)
             made.append(delivery)
     return made
 
@@ -158,9 +195,12 @@ def _digests(now: datetime) -> list[Delivery]:
     done = Delivery.objects.filter(key__endswith=f":{today}").values_list("subscription_id", flat=True)
     for one in _in_force().filter(frequency=Frequency.DAILY).exclude(pk__in=done):
         waiting = Notice.objects.filter(
-            pk__gt=one.told_up_to, created_at__gt=one.created_at, kind__in=one.kinds
+            ~Q(kind__in=PERSONAL) | Q(people=one.owner),
+            pk__gt=one.told_up_to,
+            created_at__gt=one.created_at,
+            kind__in=one.kinds,
         ).order_by("pk")
-        notices = list(waiting if one.repository is None else waiting.filter(repository=one.repository))
+        notices = [notice for notice in waiting if _wants(one, notice)]
         if not notices:
             continue
         for notice in notices:
@@ -196,7 +236,7 @@ _EVENTS = {
 def _list_items(notice: Notice) -> None:
     """Write the sites of a notice into it, once somebody is to read them."""
     kind = NoticeKind(notice.kind)
-    if kind is NoticeKind.SCAN_FAILED or notice.items:
+    if kind not in (*_EVENTS, NoticeKind.SUSPICIOUS_DROP) or notice.items:
         return
     scan_id = int(notice.key.rsplit(":", 1)[1])
     told: QuerySet[SiteEvent] | QuerySet[HeldSite] = (

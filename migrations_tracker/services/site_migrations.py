@@ -19,8 +19,9 @@ from audit.services.precedents import precedent_record, precedents_end
 from audit.services.references import references_store
 from migrations_tracker.errors import ChangedMeanwhileError, PlanError
 from migrations_tracker.lifecycle import Cause, Situation, Status, check
-from migrations_tracker.models import SiteMigration, Transition
+from migrations_tracker.models import SiteMigration, Transition, WatchReason
 from migrations_tracker.services.suppressions import suppression_end, suppression_start
+from migrations_tracker.services.watching import watch_start_by_itself
 
 Subject = FallbackSite | CapabilityGap
 
@@ -73,6 +74,9 @@ def site_migration_assign(
             migration.assignee = assignee
             migration.version += 1
             migration.save(update_fields=["assignee", "version", "changed_at"])
+            subject = migration.site or migration.gap
+            if assignee is not None and subject is not None:
+                watch_start_by_itself(person=assignee, subject=subject, reason=WatchReason.ASSIGNED)
     return migration
 
 

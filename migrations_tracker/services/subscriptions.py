@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
-from django.db.models import Max
+from django.db.models import Exists, Max, OuterRef
 from django.db.models.functions import Now
 
 from audit.models import Repository
 from migrations_tracker.errors import PlanError
 from migrations_tracker.models import Channel, Frequency, Notice, NoticeKind, Subscription
+from migrations_tracker.models.notice import PERSONAL
 from migrations_tracker.webhooks import address_check
 
 
@@ -52,6 +53,22 @@ def subscription_create(
             )
     except IntegrityError as error:
         raise PlanError("You are told of this already. End the earlier one first to change it.") from error
+
+
+def subscriptions_begin(*, people: Collection[int]) -> int:
+    """Tell people by e-mail what concerns them who never said how they want to be told; return how many.
+
+    Who ended such a wish, or has one of another kind by e-mail for every repository, is left alone.
+    """
+    if not settings.EMAIL_HOST or not people:
+        return 0
+    personal = Subscription.objects.filter(kinds__overlap=sorted(PERSONAL), owner=OuterRef("pk"))
+    others = Subscription.objects.filter(
+        owner=OuterRef("pk"), repository=None, channel=Channel.EMAIL, ended_at=None
+    )
+    untold = User.objects.filter(~Exists(personal), ~Exists(others), pk__in=people).exclude(email="")
+    rows = [Subscription(owner=person, kinds=sorted(PERSONAL), channel=Channel.EMAIL) for person in untold]
+    return len(Subscription.objects.bulk_create(rows, ignore_conflicts=True))
 
 
 def subscription_end(*, subscription: Subscription) -> bool:

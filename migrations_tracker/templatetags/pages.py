@@ -11,12 +11,14 @@ from django.urls import reverse
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
+from audit.knowledge.comments import render_comment
 from audit.models import BranchScan, Capability, CapabilityGap, Repository
 from audit.models.lease import RowState
 from audit.models.parity import cell_address
 from audit.models.site import MATCH_PASS_LABELS
 from audit.selectors.rules import rule_get
 from migrations_tracker.lifecycle import Status
+from migrations_tracker.models import Comment
 from migrations_tracker.models.notice import NoticeKind
 from migrations_tracker.models.site_migration import CAUSE_LABELS, STATUS_LABELS
 from migrations_tracker.selectors.search import CLOSE_MARK, OPEN_MARK
@@ -63,6 +65,12 @@ def _block(text: str) -> str:
         items = re.split(r"^\s*[-*] ", text, flags=re.MULTILINE)[1:]
         return f"<ul>{''.join(f'<li>{inline_code(item.strip())}</li>' for item in items)}</ul>"
     return f"<p>{inline_code(text.strip())}</p>"
+
+
+@register.filter
+def said(comment: Comment) -> SafeString:
+    """Show a comment, which is Markdown; the names of those who were told stand out."""
+    return mark_safe(render_comment(comment.text, comment.told))  # type: ignore[attr-defined]  # noqa: S308
 
 
 @register.filter

@@ -19,6 +19,7 @@ from migrations_tracker.selectors.branches import branch_choose
 from migrations_tracker.selectors.capability_list import DEVICES
 from migrations_tracker.selectors.gap_detail import gap_page
 from migrations_tracker.selectors.gap_list import filters_read, gap_list
+from migrations_tracker.selectors.watching import with_watch
 from migrations_tracker.views import subject_changes
 from migrations_tracker.views.capabilities import FAMILY_LABELS
 from migrations_tracker.views.subject_changes import Forms
@@ -52,14 +53,14 @@ def gap_index(request: SignedInRequest) -> HttpResponse:
 @require_GET
 def gap_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """Show a gap."""
-    return _gap_page(request, _gap(pk))
+    return _gap_page(request, _gap(request, pk))
 
 
 @login_required
 @require_POST
 def gap_transition(request: SignedInRequest, pk: int) -> HttpResponse:
     """Move a gap's migration on."""
-    gap, form = _gap(pk), TransitionForm(request.POST)
+    gap, form = _gap(request, pk), TransitionForm(request.POST)
     status = subject_changes.transition(request, gap, form)
     if status is HTTPStatus.FOUND:
         return redirect(gap)
@@ -70,7 +71,7 @@ def gap_transition(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 def gap_assign(request: SignedInRequest, pk: int) -> HttpResponse:
     """Say who owns a gap."""
-    gap, form = _gap(pk), AssignForm(request.POST)
+    gap, form = _gap(request, pk), AssignForm(request.POST)
     status = subject_changes.assign(request, gap, form)
     if status is HTTPStatus.FOUND:
         return redirect(gap)
@@ -81,14 +82,14 @@ def gap_assign(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 def gap_comment(request: SignedInRequest, pk: int) -> HttpResponse:
     """Comment on a gap."""
-    gap, form = _gap(pk), CommentForm(request.POST)
+    gap, form = _gap(request, pk), CommentForm(request.POST)
     address = subject_changes.comment(request, gap, form)
     if address:
         return redirect(address)
     return _gap_page(request, gap, Forms(comment=form), HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
-def _gap(pk: int) -> CapabilityGap:
+def _gap(request: SignedInRequest, pk: int) -> CapabilityGap:
     gaps = CapabilityGap.objects.select_related(
         "repository",
         "first_seen_scan__commit",
@@ -96,7 +97,7 @@ def _gap(pk: int) -> CapabilityGap:
         "closed_scan__commit",
         "migration__assignee",
     )
-    return get_object_or_404(gaps, pk=pk)
+    return get_object_or_404(with_watch(gaps, kind="gap", person=request.user), pk=pk)
 
 
 def _gap_page(

@@ -31,6 +31,7 @@ from migrations_tracker.selectors.site_list import (
     filters_read,
     site_list,
 )
+from migrations_tracker.selectors.watching import with_watch
 from migrations_tracker.views import subject_changes
 from migrations_tracker.views.subject_changes import Forms
 
@@ -84,14 +85,14 @@ def site_export(request: SignedInRequest) -> StreamingHttpResponse:
 @require_GET
 def site_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """Show a site."""
-    return _site_page(request, _site(pk))
+    return _site_page(request, _site(request, pk))
 
 
 @login_required
 @require_POST
 def site_transition(request: SignedInRequest, pk: int) -> HttpResponse:
     """Move a site's migration on."""
-    site, form = _site(pk), TransitionForm(request.POST)
+    site, form = _site(request, pk), TransitionForm(request.POST)
     status = subject_changes.transition(request, site, form)
     if status is HTTPStatus.FOUND:
         return redirect(site)
@@ -102,7 +103,7 @@ def site_transition(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 def site_assign(request: SignedInRequest, pk: int) -> HttpResponse:
     """Say who owns a site."""
-    site, form = _site(pk), AssignForm(request.POST)
+    site, form = _site(request, pk), AssignForm(request.POST)
     status = subject_changes.assign(request, site, form)
     if status is HTTPStatus.FOUND:
         return redirect(site)
@@ -113,15 +114,16 @@ def site_assign(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 def site_comment(request: SignedInRequest, pk: int) -> HttpResponse:
     """Comment on a site."""
-    site, form = _site(pk), CommentForm(request.POST)
+    site, form = _site(request, pk), CommentForm(request.POST)
     address = subject_changes.comment(request, site, form)
     if address:
         return redirect(address)
     return _site_page(request, site, Forms(comment=form), HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
-def _site(pk: int) -> FallbackSite:
-    return get_object_or_404(FallbackSite.objects.select_related("repository", "migration__assignee"), pk=pk)
+def _site(request: SignedInRequest, pk: int) -> FallbackSite:
+    sites = FallbackSite.objects.select_related("repository", "migration__assignee")
+    return get_object_or_404(with_watch(sites, kind="site", person=request.user), pk=pk)
 
 
 def _site_page(

@@ -20,6 +20,7 @@ from migrations_tracker.http import SignedInRequest
 from migrations_tracker.lifecycle import Status, TransitionNotAllowedError
 from migrations_tracker.models import SiteMigration
 from migrations_tracker.models.site_migration import STATUS_LABELS
+from migrations_tracker.selectors.mentions import names_not_told
 from migrations_tracker.services.comments import comment_create
 from migrations_tracker.services.site_migrations import (
     gap_migration_transition,
@@ -92,6 +93,10 @@ def comment(request: SignedInRequest, subject: Subject, form: CommentForm) -> st
     except PlanError as error:
         form.add_error("text", str(error))
         return ""
+    unheard = names_not_told(comment=said)
+    if unheard:
+        names = ", ".join(f"@{name}" for name in unheard)
+        messages.warning(request, f"Not told: {names}. Nobody of that name reads this repository.")
     return f"{subject.get_absolute_url()}#comment-{said.pk}"
 
 

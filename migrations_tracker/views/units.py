@@ -22,6 +22,7 @@ from migrations_tracker.scheduling.rationale import PreFlight
 from migrations_tracker.scheduling.stored import to_plain
 from migrations_tracker.selectors.plan_text import issue_text
 from migrations_tracker.selectors.unit_detail import unit_members, unit_page, unit_reasons
+from migrations_tracker.selectors.watching import with_watch
 from migrations_tracker.services import precedences, unit_progress, work_units
 from migrations_tracker.views.plans import MAY_PLAN, UNPROCESSABLE
 
@@ -34,14 +35,14 @@ KERNEL_FIELDS = ("backend", "signature", "layout")
 @require_GET
 def unit_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """Show a unit."""
-    return _page(request, _unit(pk))
+    return _page(request, _unit(request, pk))
 
 
 @login_required
 @require_GET
 def unit_issue(request: SignedInRequest, pk: int) -> HttpResponse:
     """Give a unit as the Markdown body of an issue."""
-    unit = _unit(pk)
+    unit = _unit(request, pk)
     response = HttpResponse(issue_text(unit=unit), content_type="text/markdown; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="unit-{unit.pk}.md"'
     return response
@@ -52,7 +53,7 @@ def unit_issue(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 def unit_rename(request: SignedInRequest, pk: int) -> HttpResponse:
     """Give a unit another title."""
-    unit, form = _unit(pk), forms.RenameForm(request.POST)
+    unit, form = _unit(request, pk), forms.RenameForm(request.POST)
     return _do(
         request,
         unit,
@@ -68,7 +69,7 @@ def unit_rename(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 def unit_deadline(request: SignedInRequest, pk: int) -> HttpResponse:
     """Set or take away a unit's deadline."""
-    unit, form = _unit(pk), forms.DeadlineForm(request.POST)
+    unit, form = _unit(request, pk), forms.DeadlineForm(request.POST)
     return _do(
         request,
         unit,
@@ -84,7 +85,7 @@ def unit_deadline(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 def unit_hours(request: SignedInRequest, pk: int) -> HttpResponse:
     """Estimate a unit by hand, or let the rates say its hours again."""
-    unit, form = _unit(pk), forms.HoursForm(request.POST)
+    unit, form = _unit(request, pk), forms.HoursForm(request.POST)
     return _do(
         request,
         unit,
@@ -104,7 +105,7 @@ def unit_hours(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 def unit_spent(request: SignedInRequest, pk: int) -> HttpResponse:
     """Say how many hours a unit has taken so far."""
-    unit, form = _unit(pk), forms.SpentForm(request.POST)
+    unit, form = _unit(request, pk), forms.SpentForm(request.POST)
     return _do(
         request,
         unit,
@@ -120,7 +121,7 @@ def unit_spent(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 def unit_split(request: SignedInRequest, pk: int) -> HttpResponse:
     """Put some of a unit's members into a new unit."""
-    unit = _unit(pk)
+    unit = _unit(request, pk)
     form = forms.SplitForm(request.POST, members=_member_ids(unit))
     return _do(
         request,
@@ -141,7 +142,7 @@ def unit_split(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 def unit_move(request: SignedInRequest, pk: int) -> HttpResponse:
     """Move some of a unit's members into another unit."""
-    unit = _unit(pk)
+    unit = _unit(request, pk)
     form = forms.MoveForm(request.POST, plan=unit.plan, members=_member_ids(unit))
     return _do(
         request,
@@ -162,7 +163,7 @@ def unit_move(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 def unit_merge(request: SignedInRequest, pk: int) -> HttpResponse:
     """Put all of a unit into another one."""
-    unit = _unit(pk)
+    unit = _unit(request, pk)
     form = forms.MergeForm(request.POST, plan=unit.plan)
     return _do(
         request,
@@ -184,7 +185,7 @@ def unit_merge(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 def unit_confirm(request: SignedInRequest, pk: int) -> HttpResponse:
     """Confirm a unit's pre-flight plan as it was filled in."""
-    unit = _unit(pk)
+    unit = _unit(request, pk)
     reasons = unit_reasons(unit=unit, members=unit_members(unit=unit))
     filled = _filled(reasons.pre_flight, request.POST)
     try:
@@ -196,7 +197,7 @@ def unit_confirm(request: SignedInRequest, pk: int) -> HttpResponse:
             seen_version=int(seen) if (seen := request.POST.get("version", "")).isdecimal() else None,
         )
     except ChangedMeanwhileError as error:
-        return _page(request, _unit(pk), problem=str(error), status=CONFLICT)
+        return _page(request, _unit(request, pk), problem=str(error), status=CONFLICT)
     except PlanError as error:
         return _page(request, unit, problem=str(error), pre_flight=filled, status=UNPROCESSABLE)
     messages.success(request, "The pre-flight plan is confirmed.")
@@ -208,7 +209,7 @@ def unit_confirm(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 def unit_start(request: SignedInRequest, pk: int) -> HttpResponse:
     """Begin a unit."""
-    unit = _unit(pk)
+    unit = _unit(request, pk)
     form = forms.StartForm(request.POST, plan=unit.plan)
     return _do(
         request,
@@ -225,7 +226,7 @@ def unit_start(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 def unit_finish(request: SignedInRequest, pk: int) -> HttpResponse:
     """Finish a unit."""
-    unit, form = _unit(pk), forms.FinishForm(request.POST)
+    unit, form = _unit(request, pk), forms.FinishForm(request.POST)
     return _do(
         request,
         unit,
@@ -245,7 +246,7 @@ def unit_finish(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 def unit_wait(request: SignedInRequest, pk: int) -> HttpResponse:
     """Make a unit wait for another one."""
-    unit = _unit(pk)
+    unit = _unit(request, pk)
     form = forms.PrerequisiteForm(request.POST, plan=unit.plan)
     return _do(
         request,
@@ -263,7 +264,7 @@ def unit_wait(request: SignedInRequest, pk: int) -> HttpResponse:
 def precedence_cut(request: SignedInRequest, pk: int) -> HttpResponse:
     """Say that a unit need not wait for another one."""
     edge = get_object_or_404(Precedence.objects.select_related("after"), pk=pk)
-    unit, form = _unit(edge.after_id), forms.ReasonForm(request.POST)
+    unit, form = _unit(request, edge.after_id), forms.ReasonForm(request.POST)
     return _do(
         request,
         unit,
@@ -303,16 +304,16 @@ def _do(
     try:
         act(form.cleaned_data)
     except PlanError as error:
-        return _page(request, _unit(unit.pk), problem=str(error), status=CONFLICT)
+        return _page(request, _unit(request, unit.pk), problem=str(error), status=CONFLICT)
     target = back_to(form.cleaned_data) if back_to else unit
     return redirect(target)
 
 
-def _unit(pk: int) -> WorkUnit:
+def _unit(request: SignedInRequest, pk: int) -> WorkUnit:
     rows = WorkUnit.objects.select_related(
         "plan__repository", "plan__scan_run__inventory", "person", "confirmed_by", "pin_person"
     )
-    return get_object_or_404(rows, pk=pk)
+    return get_object_or_404(with_watch(rows, kind="unit", person=request.user), pk=pk)
 
 
 def _member_ids(unit: WorkUnit) -> list[int]:

@@ -7,6 +7,7 @@ from typing import Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
+from django.contrib.auth.models import User
 from django.db.models.functions import Now
 from playwright.sync_api import Browser, Page
 from pytest_django.live_server_helper import LiveServer
@@ -15,10 +16,13 @@ from audit.models import Capability, FallbackSite, Repository, RowState
 from audit.parity.capability import State
 from audit.services.parity import parity_dumps_import_shipped
 from migrations_tracker.models import Person
+from migrations_tracker.services.comments import comment_create
+from migrations_tracker.services.notices import notices_collect
 from migrations_tracker.services.plan_proposals import plan_propose
 from migrations_tracker.services.schedules import schedule_request
+from migrations_tracker.services.watching import watch_start
 from tests.browser.test_first_hour import log_in
-from tests.factories import make_capability, make_scan_run, store_capabilities
+from tests.factories import make_capability, make_scan_run, make_user, store_capabilities
 
 ALL = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21aa"]}}
 # The dark theme changes colours and nothing else.
@@ -56,6 +60,10 @@ def test_nothing_is_found_on_any_page(
     plan = plan_propose(repository=repository, actor=None).plan
     Person.objects.create(plan=plan, name="grace", skills=["kernel", "build"], hours=[[0, 540, 1020]])
     schedule = schedule_request(plan=plan, actor=None)
+    root = User.objects.get(username="root")
+    watch_start(person=root, subject=site)
+    comment_create(subject=site, author=make_user("lin"), text="@root **why**? `let x = 1;`")
+    notices_collect()
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
     page = context.new_page()
     page.goto(f"{live_server.url}/login/")
@@ -69,6 +77,9 @@ def test_nothing_is_found_on_any_page(
         f"{repository.get_absolute_url()}dashboard/",
         "/account/",
         "/notices/",
+        "/account/inbox/",
+        "/account/watched/",
+        "/account/watched/?kind=gap",
         site.first_seen_scan.get_absolute_url(),
         waiting.get_absolute_url(),
         failed.get_absolute_url(),

@@ -17,6 +17,7 @@ from migrations_tracker.api.v1 import (
     repositories,
     sites,
     verifications,
+    watching,
 )
 from migrations_tracker.api.v1.idempotency import HEADER, idempotent
 from migrations_tracker.api.v1.problems import MEDIA_TYPE, Problem, problems_register
@@ -30,6 +31,7 @@ ROUTERS = (
     reports.router,
     verifications.router,
     knowledge.router,
+    watching.router,
 )
 WRITING = ("post", "put", "patch", "delete")
 _KEY = {

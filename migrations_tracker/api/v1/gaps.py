@@ -16,6 +16,7 @@ from migrations_tracker.api.v1.parameters import Key, Word
 from migrations_tracker.api.v1.security import ProgramRequest
 from migrations_tracker.api.v1.shapes import (
     ChoiceOut,
+    CommentMadeOut,
     CommentOut,
     GapChangeOut,
     GapDetail,
@@ -92,11 +93,11 @@ def gap_assign(request: ProgramRequest, pk: Key, body: AssigneeIn) -> MigrationO
     return assigned(getattr(gap_numbered(pk), "migration", None), body, request.user)
 
 
-@router.post("/gaps/{pk}/comments", response={HTTPStatus.CREATED: CommentOut})
-def gap_comment(request: ProgramRequest, pk: Key, body: CommentIn) -> Answer[CommentOut]:
+@router.post("/gaps/{pk}/comments", response={HTTPStatus.CREATED: CommentMadeOut})
+def gap_comment(request: ProgramRequest, pk: Key, body: CommentIn) -> Answer[CommentMadeOut]:
     """Comment on a gap."""
     comment = comment_create(subject=gap_numbered(pk), author=request.user, text=body.text)
-    return Answer(HTTPStatus.CREATED, CommentOut.of(comment))
+    return Answer(HTTPStatus.CREATED, CommentMadeOut.of(comment))
 
 
 def _detail(data: GapPage) -> GapDetail:

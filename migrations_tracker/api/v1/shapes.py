@@ -19,6 +19,7 @@ from audit.models import (
 )
 from migrations_tracker.models import Comment, MigrationReport, SiteMigration, Transition, WorkUnit
 from migrations_tracker.report_formats import FORMATS
+from migrations_tracker.selectors.mentions import names_not_told
 
 
 class RepositoryOut(Schema):
@@ -187,11 +188,41 @@ class CommentOut(Schema):
     author: str
     text: str
     at: datetime
+    mentions: list[str]
 
     @classmethod
     def of(cls, row: Comment) -> CommentOut:
+        """Tell a comment that was read with the names of those it told."""
+        return cls(
+            id=row.pk,
+            author=row.author.username,
+            text=row.text,
+            at=row.created_at,
+            mentions=row.told,  # type: ignore[attr-defined]
+        )
+
+
+class CommentMadeOut(Schema):
+    """A comment that was made: whom it told, and which names in it nobody was told of."""
+
+    id: int
+    author: str
+    text: str
+    at: datetime
+    mentions: list[str]
+    not_told: list[str]
+
+    @classmethod
+    def of(cls, row: Comment) -> CommentMadeOut:
         """Tell a comment."""
-        return cls(id=row.pk, author=row.author.username, text=row.text, at=row.created_at)
+        return cls(
+            id=row.pk,
+            author=row.author.username,
+            text=row.text,
+            at=row.created_at,
+            mentions=sorted(row.mentions.values_list("person__username", flat=True)),
+            not_told=names_not_told(comment=row),
+        )
 
 
 class ChoiceOut(Schema):

@@ -17,6 +17,7 @@ from migrations_tracker.api.v1.problems import RefusedError
 from migrations_tracker.api.v1.security import ProgramRequest
 from migrations_tracker.api.v1.shapes import (
     ChoiceOut,
+    CommentMadeOut,
     CommentOut,
     MigrationOut,
     SiteDetail,
@@ -117,11 +118,11 @@ def site_assign(request: ProgramRequest, pk: Key, body: AssigneeIn) -> Migration
     return assigned(getattr(site_numbered(pk), "migration", None), body, request.user)
 
 
-@router.post("/sites/{pk}/comments", response={HTTPStatus.CREATED: CommentOut})
-def site_comment(request: ProgramRequest, pk: Key, body: CommentIn) -> Answer[CommentOut]:
+@router.post("/sites/{pk}/comments", response={HTTPStatus.CREATED: CommentMadeOut})
+def site_comment(request: ProgramRequest, pk: Key, body: CommentIn) -> Answer[CommentMadeOut]:
     """Comment on a site."""
     comment = comment_create(subject=site_numbered(pk), author=request.user, text=body.text)
-    return Answer(HTTPStatus.CREATED, CommentOut.of(comment))
+    return Answer(HTTPStatus.CREATED, CommentMadeOut.of(comment))
 
 
 def assigned(migration: SiteMigration | None, body: AssigneeIn, actor: User) -> MigrationOut | None:

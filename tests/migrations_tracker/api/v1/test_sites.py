@@ -9,8 +9,9 @@ from audit.models import CapabilityGap, FallbackSite, Repository
 from audit.parity.capability import State
 from audit.rules import RULES
 from migrations_tracker.models import SiteMigration
+from migrations_tracker.services.notices import notices_collect
 from tests.factories import ingest, make_capability, make_report, make_result, make_user, store_capabilities
-from tests.migrations_tracker.api.v1.conftest import Ask
+from tests.migrations_tracker.api.v1.conftest import Ask, asker
 
 
 def test_the_list_holds_what_the_page_holds(repository: Repository, site: FallbackSite, ask: Ask) -> None:
@@ -137,3 +138,17 @@ def test_every_rule_and_its_clauses_are_there(repository: Repository, ask: Ask) 
     clauses = {clause["id"] for clause in ask("GET", "clauses").json()}
     assert all(set(rule["clauses"]) <= clauses for rule in rules)
     assert ask("GET", "rules/silent-fallback").json()["id"] == ask("GET", "rules/FT001").json()["id"]
+
+
+def test_a_site_is_watched_and_what_happens_is_in_the_inbox(site: FallbackSite, ask: Ask) -> None:
+    assert ask("PUT", f"sites/{site.pk}/watch").json()["reason"] == "asked"
+    assert [item["id"] for item in ask("GET", "watches?kind=site").json()["items"]] == [site.pk]
+    eve = asker(make_user("eve"))
+    made = eve("POST", f"sites/{site.pk}/comments", {"text": "@ada, @nobody"}).json()
+    assert (made["mentions"], made["not_told"]) == (["ada"], ["nobody"])
+    notices_collect()
+    (told,) = ask("GET", "inbox").json()["items"]
+    assert (told["kind"], told["text"]) == ("mention", "@ada, @nobody")
+    assert eve("GET", "inbox").json()["items"] == []
+    assert ask("DELETE", f"sites/{site.pk}/watch").status_code == 204
+    assert ask("GET", "watches").json()["items"] == []
