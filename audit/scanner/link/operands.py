@@ -17,7 +17,9 @@ _CALLABLE = re.compile(r"\b(?:Fn|FnMut|FnOnce|fn)\s*\(([^()]*(?:\([^()]*\)[^()]*
 _ASSOCIATED = re.compile(r"\bSelf::(\w+)")
 _TYPE_NAME = re.compile(r"\b[A-Z]\w+")
 _ALIAS = re.compile(rb"type (\w+)\s*=\s*([^;]+);")
+_LEAVES = re.compile(r"(?:return|break|continue)\b")
 _DEPTH = 5
+_BRANCHES = frozenset({RegionKind.THEN, RegionKind.ELSE, RegionKind.ARM})
 
 
 class Operands:
@@ -69,6 +71,9 @@ class Operands:
             return False
         let = flow.let_in_scope(path, *place)
         if let is not None:
+            branches = _branches(function, let)
+            if branches:
+                return any(self._may_be(function, flow, *one, depth - 1) for one in branches)
             value = _yielded(function, let)
             return value == text or self._may_be(function, flow, value, (let.start, let.region), depth - 1)
         type_ = next((one.type for one in function.facts.parameters if one.name == path), None)
@@ -196,6 +201,27 @@ def _yielded(function: Fn, let: Let) -> str:
             kept += function.text(start, region.start)
             start = region.tail_start
     return kept + function.text(start, let.value_end)
+
+
+def _branches(function: Fn, let: Let) -> list[tuple[str, tuple[int, int]]]:
+    """Return what the branches of a match or an if yield that a let is, each with where it stands.
+
+    What a pattern binds and an arm yields is a part of what is matched.
+    """
+    found = []
+    for index, region in enumerate(function.facts.regions):
+        is_branch = region.kind in _BRANCHES and region.group_start == let.value_start
+        if not is_branch or region.parent != let.region or region.tail_start == region.tail_end:
+            continue
+        value, place = function.text(region.tail_start, region.tail_end), (region.tail_start, index)
+        if _LEAVES.match(value):
+            continue
+        bound = function.text(region.pattern_start, region.pattern_end)
+        if region.kind == RegionKind.ARM and re.search(rf"\b{re.escape(value)}\b", bound):
+            value = function.text(region.condition_start, region.condition_end)
+            place = (region.condition_start, let.region)
+        found.append((value, place))
+    return found
 
 
 def _associated(function: Fn, name: str) -> str:

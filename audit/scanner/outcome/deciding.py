@@ -30,6 +30,8 @@ _PARTS = {
     "FT016": "the error of text is gone, and nothing here answers a GPU case with text",
 }
 _DEFERRED, _TEXT_ERROR = "FT003", "FT016"
+# What the rule pointed at was a read of device data that nothing but the function's own body led to.
+_READS = frozenset({"FT005", "FT008"})
 _LIMIT = "FT011"
 _BROKEN_PTX = "FT017"
 _CAN_NOT_RUN = "errors before it computes"
@@ -142,6 +144,7 @@ class Outcomes:
             or self._viewed(function)
             or self._refused_below(function)
             or self._part_gone(earlier, function)
+            or self._read_gone(earlier, function)
         )
 
     def _beside(self, earlier: EarlierResult, function: Fn) -> list[Result]:
@@ -194,13 +197,24 @@ class Outcomes:
     def _part_gone(self, earlier: EarlierResult, function: Fn) -> SiteOutcome | None:
         """Say that a part of a function is gone, where nothing of its kind stands there now."""
         reason = _PARTS.get(earlier.rule_id)
-        if reason is None or self._beside(earlier, function):
+        if reason is None:
             return None
+        if beside := self._beside(earlier, function):
+            return self._one_of_several(earlier, function, beside)
         if earlier.rule_id == _TEXT_ERROR and self._standing.has_text_error(function):
             return None
         if earlier.rule_id == _DEFERRED and self._standing.open_paths(function):
             return None
         return SiteOutcome(Outcome.REMOVED, reason, (_at(function, "anchor", "what stands here now"),))
+
+    def _read_gone(self, earlier: EarlierResult, function: Fn) -> SiteOutcome | None:
+        """Say that a read is gone, where the function stands and reads nothing any more."""
+        if earlier.rule_id not in _READS or self._beside(earlier, function):
+            return None
+        if not self._standing.reads_nothing(function):
+            return None
+        text = f"the read is gone: `{function.name}` reads no device data, nor does what it calls"
+        return SiteOutcome(Outcome.REMOVED, text, (_at(function, "anchor", text),))
 
     def _worked(self, function: Fn, work: Work | None) -> SiteOutcome | None:
         if work is None:

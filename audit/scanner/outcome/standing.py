@@ -162,6 +162,19 @@ class Standing:
             for read in self._summaries.reads.get(callee.index, ())
         )
 
+    def reads_nothing(self, function: Fn) -> bool:
+        """Say whether a function has no call that reads a tensor, of whatever, and calls none that does."""
+        names = self._judgement.profile.downloads | self._refusing
+        return not self._summaries.reads.get(function.index) and not any(
+            (call.kind != CallKind.MACRO and call.name in names and not self._makes_storage(function, call))
+            or self._reads_below(function, call)
+            for call in function.facts.calls
+        )
+
+    def _makes_storage(self, function: Fn, call: Call) -> bool:
+        """Say whether a call makes storage of host data, though a transfer has its name."""
+        return self._summaries.operands.makes_host_storage(function.text(call.start, call.end))
+
     # -- errors ------------------------------------------------------------------------------------------
 
     def refusal(self, function: Fn) -> Refusal | None:

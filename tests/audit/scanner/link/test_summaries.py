@@ -63,6 +63,26 @@ def test_what_dominates_a_read_decides_whether_it_is_legal(statements: str, pard
     assert _pardon(statements) == pardon
 
 
+@pytest.mark.parametrize(
+    ("value", "is_read"),
+    [
+        ("match x.grad()? { Some(g) => g, None => Tensor::new(TensorStorage::cpu(vec![0.0]), s)? }", True),
+        ("if first { x.clone() } else { Tensor::new(TensorStorage::cpu(vec![0.0]), s)? }", True),
+        ("match n { 0 => zeros(s)?, _ => Tensor::new(TensorStorage::cpu(vec![0.0]), s)? }", False),
+        ("match ones(s) { Ok(made) => made, Err(e) => return Err(e) }", False),
+        ("match x.cpu()? { one => one }", False),
+    ],
+)
+def test_what_a_local_is_every_branch_that_yields_it_tells(value: str, is_read: bool) -> None:
+    body = f"let g = {value}; wrap(g.data_vec()?)"
+    summaries = _summaries(f"pub fn op(x: &Tensor<f32>) -> Result<Tensor<f32>> {{ {body} }}")
+    functions = summaries.workspace.functions
+    reads = [
+        one for index, found in summaries.reads.items() if functions[index].name == "op" for one in found
+    ]
+    assert any(one.operand == "g" for one in reads) == is_read
+
+
 def test_launches_are_seen_through_calls_and_not_through_transfers() -> None:
     summaries = _summaries(
         """

@@ -388,3 +388,88 @@ def test_a_limit_that_is_refused_now_is_a_structured_error_though_a_kernel_stand
         "let host = x.data_vec()?;",
     )
     assert word(became(CORE, before, after, "FT011")) == Outcome.STRUCTURED_ERROR
+
+
+TAKEN_OVER = """
+pub fn take_over(shards: &mut Vec<Vec<f32>>, weights: &[Tensor<f32>]) -> FerrotorchResult<()> {
+    for (shard, weight) in shards.iter_mut().zip(weights) {
+        *shard = weight.data_vec()?.iter().map(|v| v + 1.0).collect();
+    }
+    Ok(())
+}
+"""
+HANDED_IN = """
+pub fn take_over(flat: &[f32], weights: &mut [Tensor<f32>]) -> FerrotorchResult<()> {
+    for weight in weights {
+        *weight = Tensor::from_storage(TensorStorage::cpu(flat.to_vec()), weight.shape().to_vec())?;
+    }
+    Ok(())
+}
+"""
+
+
+def test_a_read_that_is_gone_from_a_function_that_reads_nothing_else_is_removed() -> None:
+    outcome = became(CORE, TAKEN_OVER, HANDED_IN, "FT005")
+    assert word(outcome) == "removed"
+    assert outcome is not None
+    assert outcome.text == "the read is gone: `take_over` reads no device data, nor does what it calls"
+
+
+@pytest.mark.parametrize(
+    "still",
+    [
+        # A helper reads for it now; another accessor reads what nobody can tell the place of.
+        "    let first = load(&weights[0])?;\n",
+        "    let first = somewhere().data_vec()?;\n",
+    ],
+)
+def test_a_read_that_moved_elsewhere_is_not_gone(still: str) -> None:
+    helper = """
+fn load(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+    Tensor::from_storage(TensorStorage::cpu(x.data_vec()?.iter().map(|v| v + 1.0).collect()), vec![1])
+}
+"""
+    after = helper + HANDED_IN.replace("    for weight", still + "    for weight")
+    assert became(CORE, TAKEN_OVER, after, "FT005") is None
+
+
+GENERATOR = """
+fn emit_ptx_body(out: &mut String, statements: &[Statement]) {
+    for statement in statements {
+        match statement {
+            Statement::Add { to, value } => {
+                if to == "sum" {
+                    out.push_str(value);
+                }
+            }
+            Statement::Store { value } => out.push_str(value),
+            _ => {}
+        }
+    }
+}
+"""
+
+
+def test_a_test_that_became_the_guard_of_an_arm_is_told_with_the_arm_that_still_drops() -> None:
+    guarded = GENERATOR.replace(
+        """=> {
+                if to == "sum" {
+                    out.push_str(value);
+                }
+            }""",
+        """if to == "sum" => out.push_str(value),""",
+    )
+    before = [one for one in _scan(GPU, GENERATOR).results if one.form == "statement-dropped"]
+    asked = [
+        EarlierResult(number, one.rule_id, one.symbol, one.path, one.form, one.partial_fingerprints)
+        for number, one in enumerate(before)
+    ]
+    assert len(asked) == 2
+    after = _scan(GPU, guarded, asked)
+    assert [one.form for one in after.results if one.rule_id == "FT003"] == ["statement-dropped"]
+    # Which of the two is gone the matching says: the same holds of either.
+    for one in asked:
+        told = after.outcomes[one.key]
+        assert told.outcome == Outcome.REMOVED
+        assert told.text == "the place is gone from `emit_ptx_body`, where one place like it is still seen"
+        assert told.steps[-1].message == "still seen"
