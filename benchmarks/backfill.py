@@ -78,19 +78,19 @@ def tell() -> None:
     """Print what happened to the sites of the branch."""
     from django.db.models import Count
 
-    from audit.models import BranchScan, Lineage, Result, SiteEvent
+    from audit.models import BranchScan, HeldSite, Lineage, Result, SiteEvent
 
     print(f"{BranchScan.objects.count()} commits of the branch itself, {Result.objects.count()} results")
     for kind, outcome, count in (
         SiteEvent.objects.order_by("kind", "outcome").values_list("kind", "outcome").annotate(Count("id"))
     ):
-        print(f"{count:6} {kind} {outcome or ('without outcome' if kind == 'closed' else '')}".rstrip())
-    untold = SiteEvent.objects.filter(kind="closed", outcome="").order_by("branch_scan__position")
-    for event in untold.select_related("site", "branch_scan__scan_run__commit"):
-        commit = event.branch_scan.scan_run.commit
-        day = f"{commit.committed_at:%Y-%m-%d}" if commit.committed_at else ""
+        print(f"{count:6} {kind} {outcome}".rstrip())
+    held = HeldSite.objects.order_by("drop__branch_scan__position")
+    for one in held.select_related("site", "drop__branch_scan__scan_run__commit"):
+        commit = one.drop.branch_scan.scan_run.commit
         print(
-            f"       at {commit.short_id} {day}: {event.site.rule_id} {event.site.symbol} {event.site.path}"
+            f"       held at {commit.short_id}: {one.site.rule_id} {one.site.symbol} {one.site.path}, "
+            f"{one.end or 'held still'}"
         )
     for match_pass, count in (
         Lineage.objects.order_by("match_pass").values_list("match_pass").annotate(Count("id"))
@@ -117,6 +117,8 @@ def faults() -> list[str]:
         kind="closed", branch_scan__scan_run__commit__committed_at__isnull=True
     )
     found += [f"site {event.site_id} is gone at no date" for event in undated]
+    untold = SiteEvent.objects.filter(kind="closed", outcome="")
+    found += [f"site {event.site_id} is gone and nobody said what it became" for event in untold]
     closed = SiteState.objects.filter(is_open=False).count()
     ended = SiteState.objects.filter(is_open=False, closed_scan__isnull=False).filter(
         site__events__kind="closed", site__events__branch_scan__scan_run=F("closed_scan")

@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import uuid
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -23,11 +24,13 @@ from audit.scanner.report import (
     FileStatus,
     Level,
     ManifestEntry,
+    Outcome,
     Region,
     Result,
     RuleRun,
     RuleStatus,
     ScanReport,
+    SiteOutcome,
     SourceInfo,
 )
 from audit.services.capabilities import Capabilities, capabilities_store
@@ -150,8 +153,18 @@ def make_report(
     )
 
 
-def ingest(repository: Repository, report: ScanReport, **columns: Any) -> IngestSummary:
-    """Store a report as the next scan of the repository's main branch, with all that follows."""
+def ingest(
+    repository: Repository, report: ScanReport, *, is_told: bool = True, **columns: Any
+) -> IngestSummary:
+    """Store a report as the next scan of the repository's main branch, with all that follows.
+
+    What is absent was removed, unless the report tells something else or it `is_told` nothing.
+    """
+    if is_told and not report.outcomes:
+        removed = SiteOutcome(Outcome.REMOVED, "it is gone")
+        report = replace(
+            report, outcomes=dict.fromkeys(repository.sites.values_list("pk", flat=True), removed)
+        )
     scan_run = make_scan_run(repository, **columns)
     lease_id = lease_claim(model=ScanRun, pk=scan_run.pk)
     assert lease_id is not None

@@ -1,4 +1,4 @@
-"""Sites that vanished in an unusual number and without a known outcome, held until a person has ruled."""
+"""Sites that vanished without a known outcome, held open until a scan tells more or a person has ruled."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from django.urls import reverse
 
 from audit.models.history import BranchScan
 from audit.models.site import FallbackSite
+
+DROP_AT_LEAST = 5
+DROP_SHARE = 0.1
 
 
 class HoldState(models.TextChoices):
@@ -26,6 +29,7 @@ class HeldSiteEnd(models.TextChoices):
     SEEN = "seen", "A later scan saw it"
     OUTCOME = "outcome", "A later scan told its outcome"
     RELEASED = "released", "A person released it"
+    MERGED = "merged", "A person merged a later site into it"
 
 
 @pghistory.track(
@@ -65,6 +69,11 @@ class HeldDrop(models.Model):
 
     def get_absolute_url(self) -> str:
         return reverse("held-drop", args=[self.pk])
+
+    @property
+    def is_suspicious(self) -> bool:
+        """Whether so many vanished that people are told of it, and don't come across it by themselves."""
+        return self.site_count >= max(DROP_AT_LEAST, self.open_before * DROP_SHARE)
 
 
 class HeldSite(models.Model):

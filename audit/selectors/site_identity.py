@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import Case, IntegerField, Q, Value, When
+from django.db.models import Case, IntegerField, OuterRef, Q, Subquery, Value, When
 
-from audit.models import FallbackSite, Lineage, LineageRuling, SiteEvent, SiteEventKind, SiteState
+from audit.models import FallbackSite, HeldSite, Lineage, LineageRuling, SiteEvent, SiteEventKind, SiteState
 from audit.scanner.matching import FAMILIES, MatchPass
 
 CANDIDATES_SHOWN = 8
@@ -41,22 +41,31 @@ def site_identity(*, site: FallbackSite) -> SiteIdentity:
 
 
 def _candidates(site: FallbackSite, begun: Sequence[SiteEvent]) -> list[SiteState]:
-    """Return the sites that were gone when this one began: what ended with it first, and the nearest."""
+    """Return the sites that were gone or held when this one began: what went with it first, the nearest."""
     if not begun:
         return []
     family = next((one for one in FAMILIES if site.rule_id in one), {site.rule_id})
     crate = Q(crate=SiteState.objects.filter(site=site).values("crate")[:1])
+    at = [event.branch_scan.scan_run_id for event in begun]
+    held = HeldSite.objects.filter(
+        site=OuterRef("site"), end="", drop__branch_scan__branch=OuterRef("branch")
+    ).order_by("-pk")
     nearness = Case(
-        When(closed_scan__in=[event.branch_scan.scan_run_id for event in begun], then=Value(0)),
+        When(closed_scan__in=at, then=Value(0)),
+        When(held_scan__in=at, then=Value(0)),
         When(path=site.path, then=Value(1)),
         When(crate, then=Value(2)),
         default=Value(3),
         output_field=IntegerField(),
     )
     return list(
-        SiteState.objects.filter(
+        SiteState.objects.annotate(
+            held_scan=Subquery(held.values("drop__branch_scan__scan_run")[:1]),
+            held_commit=Subquery(held.values("drop__branch_scan__scan_run__commit__object_id")[:1]),
+        )
+        .filter(
+            Q(is_open=False) | Q(held_scan__isnull=False),
             branch__in=[event.branch_scan.branch_id for event in begun],
-            is_open=False,
             rule_id__in=family,
             last_seen_scan_id__lt=max(event.branch_scan.scan_run_id for event in begun),
         )

@@ -1,10 +1,11 @@
-"""Holding sites that vanish without an outcome in an unusual number, until a person has looked."""
+"""Holding sites that vanish without an outcome, until a scan tells more or a person has ruled."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -29,9 +30,6 @@ from audit.scanner.report import SiteOutcome
 from audit.services.repository_lock import repository_lock
 from audit.services.site_states import states_close
 
-DROP_AT_LEAST = 5
-DROP_SHARE = 0.1
-
 
 @dataclass(frozen=True, slots=True)
 class Vanished:
@@ -41,28 +39,16 @@ class Vanished:
     held: tuple[int, ...]
 
 
-def drop_is_suspicious(*, vanished: int, open_before: int) -> bool:
-    """Whether so many sites vanished without a known outcome that a person is asked."""
-    return vanished >= max(DROP_AT_LEAST, open_before * DROP_SHARE)
-
-
 def vanished_divide(
     *,
     absent: Iterable[int],
     outcomes: Mapping[int, SiteOutcome],
-    open_before: int,
     held_before: Collection[int],
 ) -> Vanished:
-    """Tell what a scan may close from what is held: nothing with an outcome is, nor is a usual number.
-
-    What is held already stays so, however few others vanish with it.
-    """
+    """Tell what a scan may close from what is held: it closes what it tells the outcome of, and no more."""
     absent = tuple(absent)
-    unexplained = [one for one in absent if one not in outcomes and one not in held_before]
-    is_held = drop_is_suspicious(vanished=len(unexplained), open_before=open_before)
-    fresh = tuple(unexplained) if is_held else ()
-    stays = {*fresh, *(one for one in absent if one in held_before and one not in outcomes)}
-    return Vanished(tuple(one for one in absent if one not in stays), fresh)
+    closed = tuple(one for one in absent if one in outcomes)
+    return Vanished(closed, tuple(one for one in absent if one not in outcomes and one not in held_before))
 
 
 def held_sites(*, branch: Branch, before: int | None = None) -> set[int]:
@@ -103,20 +89,47 @@ def drop_release(*, drop: HeldDrop, actor: User, reason: str) -> list[int]:
         at = BranchScan.objects.select_related("branch", "scan_run").get(pk=drop.branch_scan_id)
         held = HeldSite.objects.filter(drop=drop, end="")
         sites = list(held.order_by("site_id").values_list("site_id", flat=True))
-        states = SiteState.objects.filter(branch=at.branch, site__in=sites, is_open=True)
-        places = Counter(states.values_list("rule_id", "crate"))
         held.update(end=HeldSiteEnd.RELEASED)
-        SiteEvent.objects.bulk_create(
-            [SiteEvent(branch_scan=at, site_id=one, kind=SiteEventKind.CLOSED) for one in sites],
-            batch_size=2000,
-        )
-        later = BranchScan.objects.filter(branch=at.branch, position__gte=at.position)
-        later.update(open_count=F("open_count") - len(sites))
-        BranchScan.objects.filter(pk=at.pk).update(closed_count=F("closed_count") + len(sites))
-        ScanRun.objects.filter(pk=at.scan_run_id).update(absent_count=F("absent_count") + len(sites))
-        _count_as_closed(list(later), places)
-        states_close(branch=at.branch, scan_run=at.scan_run, site_ids=sites, outcomes={})
+        _end_at(at, sites)
     return sites
+
+
+def held_site_merge(*, held: HeldSite) -> dict[str, Any]:
+    """End a held site where it vanished, for a later one goes on as it; return what undoing that needs."""
+    at = held.drop.branch_scan
+    state = SiteState.objects.get(site_id=held.site_id, branch_id=at.branch_id)
+    HeldSite.objects.filter(pk=held.pk).update(end=HeldSiteEnd.MERGED)
+    _end_at(at, [held.site_id])
+    return {"held": held.pk, "baseline_state": state.baseline_state, "result_id": state.result_id}
+
+
+def held_site_resume(*, was: Mapping[str, Any]) -> None:
+    """Hold a site again that was ended for a merge."""
+    held = HeldSite.objects.select_related("drop__branch_scan__branch").get(pk=was["held"])
+    at = held.drop.branch_scan
+    state = SiteState.objects.filter(site_id=held.site_id, branch_id=at.branch_id)
+    places = Counter(state.values_list("rule_id", "crate"))
+    HeldSite.objects.filter(pk=held.pk).update(end="")
+    SiteEvent.objects.filter(branch_scan=at, site_id=held.site_id, kind=SiteEventKind.CLOSED).delete()
+    _count_as_closed(at, places, -1)
+    state.update(
+        is_open=True,
+        closed_scan=None,
+        baseline_state=was["baseline_state"],
+        result_id=was["result_id"],
+    )
+
+
+def _end_at(at: BranchScan, sites: list[int]) -> None:
+    """Close open sites at a scan of the past, without an outcome."""
+    states = SiteState.objects.filter(branch=at.branch, site__in=sites, is_open=True)
+    places = Counter(states.values_list("rule_id", "crate"))
+    SiteEvent.objects.bulk_create(
+        [SiteEvent(branch_scan=at, site_id=one, kind=SiteEventKind.CLOSED) for one in sites],
+        batch_size=2000,
+    )
+    _count_as_closed(at, places, 1)
+    states_close(branch=at.branch, scan_run=at.scan_run, site_ids=sites, outcomes={})
 
 
 def _decide(drop: HeldDrop, sources: Collection[HoldState], to: HoldState, actor: User, reason: str) -> None:
@@ -132,17 +145,26 @@ def _decide(drop: HeldDrop, sources: Collection[HoldState], to: HoldState, actor
     drop.refresh_from_db()
 
 
-def _count_as_closed(rows: list[BranchScan], places: Counter[tuple[str, str]]) -> None:
-    """Count sites as closed instead of open in the tallies of a branch's scans."""
+def _count_as_closed(at: BranchScan, places: Counter[tuple[str, str]], change: int) -> None:
+    """Count sites as closed instead of open at a scan and in the tallies since, or the other way round."""
+    later = BranchScan.objects.filter(branch=at.branch_id, position__gte=at.position)
+    total = places.total() * change
+    later.update(open_count=F("open_count") - total)
+    BranchScan.objects.filter(pk=at.pk).update(closed_count=F("closed_count") + total)
+    ScanRun.objects.filter(pk=at.scan_run_id).update(absent_count=F("absent_count") + total)
+    rows = list(later)
     for (rule_id, crate), count in places.items():
-        of_place = SiteTally.objects.filter(branch_scan__in=rows, rule_id=rule_id, crate=crate, outcome="")
-        of_place.filter(is_open=True).update(count=F("count") - count)
-        of_place.filter(is_open=True, count=0).delete()
-        closed = of_place.filter(is_open=False)
-        known = set(closed.values_list("branch_scan_id", flat=True))
-        closed.update(count=F("count") + count)
-        SiteTally.objects.bulk_create(
-            SiteTally(branch_scan=row, is_open=False, rule_id=rule_id, crate=crate, outcome="", count=count)
-            for row in rows
-            if row.pk not in known
-        )
+        for is_open, by in ((True, -count * change), (False, count * change)):
+            of_place = SiteTally.objects.filter(
+                branch_scan__in=rows, rule_id=rule_id, crate=crate, outcome="", is_open=is_open
+            )
+            known = set(of_place.values_list("branch_scan_id", flat=True))
+            of_place.filter(count=-by).delete()
+            of_place.update(count=F("count") + by)
+            SiteTally.objects.bulk_create(
+                SiteTally(
+                    branch_scan=row, is_open=is_open, rule_id=rule_id, crate=crate, outcome="", count=by
+                )
+                for row in rows
+                if row.pk not in known
+            )

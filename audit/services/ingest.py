@@ -129,7 +129,6 @@ def _apply(
             and coverage.could_see(rule_id=states[site_id].rule_id, path=states[site_id].path)
         ),
         outcomes=outcomes,
-        open_before=len(open_before),
         held_before=held_before,
     )
     absent = vanished.closed

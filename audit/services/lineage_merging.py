@@ -14,6 +14,7 @@ from audit.errors import AuditError
 from audit.models import (
     BranchScan,
     FallbackSite,
+    HeldSite,
     Lineage,
     LineageDecision,
     LineageRuling,
@@ -22,6 +23,7 @@ from audit.models import (
     SiteEventKind,
     SiteState,
 )
+from audit.services.held_drops import held_site_merge, held_site_resume
 from audit.services.lineage_rulings import (
     STATE,
     check_open,
@@ -39,8 +41,8 @@ _ENDED = ("first_seen_scan_id", "last_seen_scan_id", "closed_scan_id", "outcome"
 def lineage_merge(*, later: FallbackSite, earlier: FallbackSite, actor: User, reason: str) -> LineageRuling:
     """Rule that the later site is the earlier one: that gets its results and is open, or gone, as it is.
 
-    Where the earlier one ended as the later began, it went on; where it had ended before, it came back. The
-    later one keeps its address and no more.
+    Where the earlier one ended, or is held, as the later began, it went on; where it had ended before, it
+    came back. The later one keeps its address and no more.
     """
     if not clean(reason):
         raise AuditError("Say why they are one site: the next person to look at it will ask.")
@@ -120,6 +122,13 @@ def _join_on_branch(begun: SiteEvent, later: FallbackSite, earlier: FallbackSite
     """Make two sites of a branch's history one, and return what an undo needs."""
     at = begun.branch_scan
     rows = BranchScan.objects.filter(branch_id=at.branch_id, position__gte=at.position)
+    held = (
+        HeldSite.objects.filter(site=earlier, end="", drop__branch_scan__branch_id=at.branch_id)
+        .filter(drop__branch_scan__position__lte=at.position)
+        .select_related("drop__branch_scan__branch", "drop__branch_scan__scan_run")
+        .first()
+    )
+    was_held = held_site_merge(held=held) if held is not None else None
     before = SiteEvent.objects.filter(site=earlier, branch_scan__branch_id=at.branch_id)
     ended = before.order_by("-branch_scan__position").select_related("branch_scan").first()
     if ended is not None and (ended.kind != SiteEventKind.CLOSED or ended.branch_scan.position > at.position):
@@ -141,7 +150,13 @@ def _join_on_branch(begun: SiteEvent, later: FallbackSite, earlier: FallbackSite
         state.delete()
     own = SiteState.objects.filter(site=later, branch_id=at.branch_id)
     own.update(site=earlier, **({"first_seen_scan_id": kept["first_seen_scan_id"]} if kept else {}))
-    return {"at": at.pk, "went_on": went_on, "came_back": ended is not None and not went_on, "state": kept}
+    return {
+        "at": at.pk,
+        "went_on": went_on,
+        "came_back": ended is not None and not went_on,
+        "state": kept,
+        "held": was_held,
+    }
 
 
 def _part_on_branch(one: Mapping[str, Any], later: FallbackSite, earlier: FallbackSite) -> None:
@@ -168,6 +183,8 @@ def _part_on_branch(one: Mapping[str, Any], later: FallbackSite, earlier: Fallba
     if kept is not None:
         state = SiteState.objects.create(site=earlier, branch_id=at.branch_id, is_open=False, **kept)
         closed_count(rows, state, state.outcome, 1)
+    if one.get("held"):
+        held_site_resume(was=one["held"])
 
 
 def _kept(state: SiteState) -> Iterator[tuple[str, Any]]:

@@ -95,7 +95,6 @@ class Standings:
         held_before: Collection[int] = (),
     ) -> Change:
         """Move on to the next scan and say what it changed; what is held stays open."""
-        open_before = len(self.open_ids)
         new, reopened = [], []
         seen = {one.site_id: one for one in found}
         for site_id, one in seen.items():
@@ -110,9 +109,7 @@ class Standings:
             for site_id, one in self._sites.items()
             if one.is_open and site_id not in seen and coverage.could_see(rule_id=one.rule_id, path=one.path)
         ]
-        vanished = vanished_divide(
-            absent=absent, outcomes=outcomes, open_before=open_before, held_before=held_before
-        )
+        vanished = vanished_divide(absent=absent, outcomes=outcomes, held_before=held_before)
         for site_id in vanished.closed:
             last, told = self._sites[site_id], outcomes.get(site_id)
             outcome = told.outcome.value if told is not None else ""

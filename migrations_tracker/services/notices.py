@@ -80,7 +80,7 @@ def _of_branches(now: datetime) -> list[Notice]:
             (NoticeKind.REGRESSIONS, scan.reopened_count, f"back on {scan.branch.name} at {commit}{why}"),
             (
                 NoticeKind.SUSPICIOUS_DROP,
-                drop.site_count if drop is not None else 0,
+                drop.site_count if drop is not None and drop.is_suspicious else 0,
                 f"vanished from {scan.branch.name} at {commit} without a known outcome: held until you rule",
             ),
         )

@@ -23,6 +23,7 @@ from audit.models import (
     BranchScan,
     CapabilityReading,
     FallbackSite,
+    HeldSite,
     Lineage,
     Repository,
     Result,
@@ -167,6 +168,25 @@ def test_a_site_that_comes_back_is_the_same_site_and_told_as_a_regression(tree: 
         ("reopened", ""),
         ("closed", "removed"),
     ]
+
+
+def test_a_site_of_which_no_commit_tells_what_it_became_stays_open_and_held(tmp_path: Path) -> None:
+    answer = 'Err(GpuError::InvalidArgument { message: format!("no kernel: {e}") })'
+    start, end = SILENT.index("Err(_)"), SILENT.index("    };")
+    as_text = f"{SILENT[:start]}Err(e) => return {answer},\n{SILENT[end:]}"
+    tree = tmp_path / "minitorch"
+    commit_files(tree, {"minitorch-gpu/Cargo.toml": MANIFEST, LIB: code(relu=SILENT)})
+    commit_files(tree, {LIB: code(relu=as_text)})
+    commit_files(tree, {"NOTES.txt": "no code"})
+    repository = repository_add(location=str(tree), actor=None)
+    run(repository)
+    [relu] = FallbackSite.objects.filter(rule_id="FT001")
+    assert not relu.results.filter(scan_run__commit__object_id=history(repository)[-1][0]).exists()
+    assert SiteState.objects.get(site=relu).is_open
+    [held] = HeldSite.objects.all()
+    assert (held.site, held.end) == (relu, "")
+    assert held.drop.branch_scan.scan_run.commit.object_id == history(repository)[1][0]
+    assert_balanced()
 
 
 def test_the_states_of_the_branch_are_those_of_its_newest_commit(tree: Path) -> None:

@@ -1,4 +1,4 @@
-"""Sites that vanish in an unusual number and without an outcome are held until a person has ruled."""
+"""Sites that vanish without an outcome are held until a scan tells more or a person has ruled."""
 
 from __future__ import annotations
 
@@ -23,18 +23,25 @@ from audit.models import (
     SiteTally,
 )
 from audit.scanner.report import Outcome, ScanReport, SiteOutcome
-from audit.services.held_drops import drop_is_suspicious, drop_keep
+from audit.services.held_drops import drop_keep
+from audit.services.ingest import IngestSummary
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import SiteMigration
 from migrations_tracker.roles import Role
 from migrations_tracker.services.held_drops import held_drop_release
 from migrations_tracker.services.site_migrations import site_migration_transition
-from tests.factories import ingest, make_member, make_report, make_repository, make_result, make_user
+from tests.factories import ingest as ingest_told
+from tests.factories import make_member, make_report, make_repository, make_result, make_user
 
 pytestmark = pytest.mark.django_db
 
 RESULTS = [make_result(f"minitorch_gpu::ops::op{number}", line=number * 10 + 1) for number in range(8)]
 FILE = "minitorch-gpu/src/ops.rs"
+
+
+def ingest(repository: Repository, report: ScanReport) -> IngestSummary:
+    """Store a report as it stands: what it does not tell the outcome of, it does not tell."""
+    return ingest_told(repository, report, is_told=False)
 
 
 @pytest.fixture
@@ -83,10 +90,10 @@ def unbalanced() -> list[BranchScan]:
     [(0, 0, False), (4, 4, False), (5, 5, True), (5, 50, True), (6, 100, False), (10, 100, True)],
 )
 def test_a_drop_is_unusual_by_number_and_share(vanished: int, open_before: int, expected: bool) -> None:
-    assert drop_is_suspicious(vanished=vanished, open_before=open_before) == expected
+    assert HeldDrop(site_count=vanished, open_before=open_before).is_suspicious == expected
 
 
-def test_an_unusual_number_stays_open_until_a_person_has_ruled(drop: HeldDrop) -> None:
+def test_what_vanishes_stays_open_until_a_person_has_ruled(drop: HeldDrop) -> None:
     assert open_symbols() == {one.symbol for one in RESULTS}
     assert not SiteEvent.objects.filter(kind="closed").exists()
     assert (drop.site_count, drop.open_before, drop.state) == (6, 8, "waiting")
@@ -94,11 +101,18 @@ def test_an_unusual_number_stays_open_until_a_person_has_ruled(drop: HeldDrop) -
     assert unbalanced() == []
 
 
-def test_a_few_are_closed_at_once(repository: Repository) -> None:
+@pytest.mark.parametrize("vanished", range(1, 8))
+def test_no_site_is_closed_without_an_outcome_however_few_vanish(
+    repository: Repository, vanished: int
+) -> None:
     ingest(repository, make_report(RESULTS))
-    ingest(repository, report(RESULTS[:4]))
-    assert open_symbols() == {one.symbol for one in RESULTS[:4]}
-    assert not HeldDrop.objects.exists()
+    told = [one.symbol for one in RESULTS[vanished:]]
+    ingest(repository, report([], told=told))
+    assert open_symbols() == {one.symbol for one in RESULTS[:vanished]}
+    assert not SiteEvent.objects.filter(kind="closed", outcome="").exists()
+    assert SiteEvent.objects.filter(kind="closed").count() == len(told)
+    assert HeldSite.objects.filter(end="").count() == vanished
+    assert unbalanced() == []
 
 
 def test_what_has_an_outcome_is_never_held(repository: Repository) -> None:

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from audit.errors import AuditError
-from audit.models import FallbackSite, LineageRuling, Repository, Result, SiteEvent, SiteState
+from audit.models import FallbackSite, HeldSite, LineageRuling, Repository, Result, SiteEvent, SiteState
 from audit.scanner.report import Result as Found
 from audit.selectors.site_identity import site_identity
 from migrations_tracker.errors import PlanError
@@ -105,6 +105,29 @@ def test_the_next_scans_know_the_one_and_never_the_other(
     assert_balanced()
     scan(repository, rewritten(line + 1))
     assert later.results.count() == 4
+
+
+@pytest.mark.parametrize("scans_between", [0, 2])
+def test_a_held_site_goes_on_as_the_later_one_and_an_undo_holds_it_again(
+    repository: Repository, ada: User, scans_between: int
+) -> None:
+    for results in ([],) * scans_between + ([rewritten()],) * 2:
+        ingest(repository, make_report([OTHER, *results], files=FILES), is_told=False)
+    earlier, later, before = site(RELU), site(CLAMP), everything()
+    assert SiteState.objects.get(site=earlier).is_open
+    [proposed] = site_identity(site=later).candidates
+    assert (proposed.site, proposed.is_open) == (earlier, True)
+    ruling = lineage_join(later=later, earlier=earlier, actor=ada, reason=WHY)
+    assert HeldSite.objects.get().end == "merged"
+    assert (earlier.results.count(), later.results.count()) == (3, 0)
+    kinds = SiteEvent.objects.filter(site=earlier).order_by("branch_scan").values_list("kind", flat=True)
+    assert list(kinds) == (["new", "closed", "reopened"] if scans_between else ["new"])
+    assert SiteState.objects.get(site=earlier).symbol == CLAMP
+    assert_balanced()
+    lineage_undo(ruling=LineageRuling.objects.get(pk=ruling.pk), actor=ada)
+    assert everything() == before
+    assert HeldSite.objects.get().end == ""
+    assert_balanced()
 
 
 def test_two_that_one_scan_saw_are_two_sites(repository: Repository, ada: User) -> None:

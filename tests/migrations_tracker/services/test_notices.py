@@ -97,7 +97,7 @@ def test_what_comes_back_is_told_as_a_regression(repository: Repository, tell: T
 def test_many_that_vanish_without_an_outcome_are_told(repository: Repository, tell: Tell) -> None:
     tell(kinds=[NoticeKind.SUSPICIOUS_DROP])
     ingest(repository, make_report(RESULTS))
-    ingest(repository, make_report(files=["minitorch-gpu/src/ops.rs"]))
+    ingest(repository, make_report(files=["minitorch-gpu/src/ops.rs"]), is_told=False)
     assert deliver() == [True]
     assert "8 sites vanished from main" in mail.outbox[0].subject
     assert f"https://audit.example.org{HeldDrop.objects.get().get_absolute_url()}" in mail.outbox[0].body
