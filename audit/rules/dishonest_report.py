@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from audit.rules.base import Example, Rule
 from audit.scanner.judge import Candidate, Judgement
-from audit.scanner.link.comments import blocks_of, function_at
+from audit.scanner.link.comments import CommentBlock, blocks_of, function_at
 from audit.scanner.link.unit import Fn, Unit
 from audit.scanner.report import Level
 from audit.scanner.vocabulary import Phrase, forbidden_phrases, may_claim
@@ -171,18 +172,33 @@ class DishonestReport(Rule):
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield the phrases of comments and of the tree's documents."""
         for unit in judgement.workspace.units.values():
-            for block in blocks_of(unit, _SUBJECTS):
-                text = unit.text(block.start, block.end)
-                if not may_claim(text):
-                    continue
-                text = _COMMENT_MARK.sub(_blank, text)
-                for phrase in forbidden_phrases(text):
-                    function = function_at(judgement.functions_of(unit), block)
-                    yield _candidate(unit, block.start, text, phrase, function=function)
+            for block, text, phrase in _phrases_of_comments(unit):
+                function = function_at(judgement.functions_of(unit), block)
+                yield _candidate(unit, block.start, text, phrase, function=function)
         for document in judgement.documents:
-            text = document.text(0, len(document.data))
-            for phrase in forbidden_phrases(text):
+            for phrase in _phrases_of_document(document.data):
+                text = document.text(0, len(document.data))
                 yield _candidate(document, 0, text, phrase, item=document.path)
+
+
+def _phrases_of_comments(unit: Unit) -> Sequence[tuple[CommentBlock, str, Phrase]]:
+    """Return the phrases of a file's comments, with the block and its text without the marks."""
+    found: Sequence[tuple[CommentBlock, str, Phrase]] | None = unit.told.get(_phrases_of_comments)
+    if found is None:
+        found = unit.told[_phrases_of_comments] = [
+            (block, text, phrase)
+            for block in blocks_of(unit, _SUBJECTS)
+            if may_claim(unit.text(block.start, block.end))
+            for text in [_COMMENT_MARK.sub(_blank, unit.text(block.start, block.end))]
+            for phrase in forbidden_phrases(text)
+        ]
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _phrases_of_document(data: bytes) -> tuple[Phrase, ...]:
+    # A document stays the same over many commits, and a repository may hold hundreds.
+    return forbidden_phrases(data.decode("utf-8", "replace"))
 
 
 def _candidate(

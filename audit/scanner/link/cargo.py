@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from posixpath import dirname, normpath
 from typing import Any
 
@@ -79,15 +80,14 @@ def _side_kind(folder: str) -> str:
 
 def parse_packages(manifests: Mapping[str, bytes]) -> tuple[tuple[Package, ...], dict[str, str]]:
     """Parse all `Cargo.toml` by path. Returns the packages, and for each bad manifest the reason."""
-    documents: dict[str, dict[str, Any]] = {}
+    documents: dict[str, Mapping[str, Any]] = {}
     failed: dict[str, str] = {}
     for path, data in manifests.items():
-        try:
-            documents[dirname(path)] = tomllib.loads(data.decode("utf-8"))
-        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            failed[path] = f"not a Cargo manifest: {error}"
-        except RecursionError:
-            failed[path] = "not a Cargo manifest: nested too deeply"
+        document, reason = _document(data)
+        if document is None:
+            failed[path] = f"not a Cargo manifest: {reason}"
+        else:
+            documents[dirname(path)] = document
     workspaces = {
         folder: document["workspace"]
         for folder, document in documents.items()
@@ -100,6 +100,20 @@ def parse_packages(manifests: Mapping[str, bytes]) -> tuple[tuple[Package, ...],
         if isinstance(document.get("package"), dict)
     ]
     return tuple(packages), failed
+
+
+@lru_cache(maxsize=1024)
+def _document(data: bytes) -> tuple[Mapping[str, Any] | None, str]:
+    """Read a manifest once: the choice of a profile, the link and the next commit want it again.
+
+    Returns the reason where it is none.
+    """
+    try:
+        return tomllib.loads(data.decode("utf-8")), ""
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return None, str(error)
+    except RecursionError:
+        return None, "nested too deeply"
 
 
 def _is_member(folder: str, workspaces: Mapping[str, Mapping[str, Any]]) -> bool:
