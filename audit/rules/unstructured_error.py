@@ -52,7 +52,10 @@ class UnstructuredError(Rule):
         """Yield the textual answers of product code."""
         errors = Errors(judgement)
         yield from absences(judgement, errors)
-        for function in judgement.product_functions:
+        key = (_wrong_dtype, errors.catch_all.pattern)
+        for function in judgement.product_functions_where(
+            key, lambda one: errors.may_answer(one) or _calls_for_float32(one)
+        ):
             flow = judgement.summaries.flow(function)
             if not errors.is_host_code(function):
                 yield from refusals(judgement, flow, errors)
@@ -61,6 +64,10 @@ class UnstructuredError(Rule):
                 yield from _converted(function, errors)
             else:
                 yield from _flattened(judgement, function, errors)
+
+
+def _calls_for_float32(function: Fn) -> bool:
+    return any(call.name.endswith("_f32") for call in function.facts.calls)
 
 
 def _wrong_dtype(judgement: Judgement, flow: Flow) -> Iterator[Candidate]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -133,6 +133,24 @@ class Judgement:
             for function in self.workspace.functions
             if function.has_body and function.is_product_code and not self.summaries.is_device_off(function)
         )
+
+    def product_functions_where(self, key: object, may_be: Callable[[Fn], bool]) -> Iterator[Fn]:
+        """Yield the product functions that a rule has to look at closely.
+
+        `may_be` may ask a function's own text and nothing else: its answers are kept with the file, under
+        `key`, from one commit to the next.
+        """
+        for unit in self.workspace.units.values():
+            kept: Sequence[Fn] | None = unit.told.get(key)
+            if kept is None:
+                kept = unit.told[key] = [
+                    function
+                    for function in unit.functions or ()
+                    if function.has_body and function.is_product_code and may_be(function)
+                ]
+            for function in kept:
+                if not self.summaries.is_device_off(function):
+                    yield function
 
     @cached_property
     def test_functions(self) -> tuple[Fn, ...]:

@@ -45,7 +45,9 @@ class Errors:
 
     def __init__(self, judgement: Judgement) -> None:
         words = judgement.profile.errors
-        self.catch_all = re.compile(r"::(?:" + "|".join(map(re.escape, words.stringly)) + r")\b")
+        stringly = r"::(?:" + "|".join(map(re.escape, words.stringly)) + r")\b"
+        self.catch_all = re.compile(stringly)
+        self._catch_all_bytes = re.compile(stringly.encode())
         self.unsupported = any_pattern(words.unsupported_texts)
         self.named = frozenset(words.structured)
         self._host_only = any_pattern(judgement.profile.transfer.host_only_patterns)
@@ -56,6 +58,11 @@ class Errors:
             for item in unit.facts.items
             if item.kind == "enum" and structured.search(unit.text(item.start, item.end))
         )
+
+    def may_answer(self, function: Fn) -> bool:
+        """Say whether a function names a catch-all variant anywhere."""
+        facts = function.facts
+        return self._catch_all_bytes.search(function.unit.data, facts.start, facts.end) is not None
 
     def is_host_code(self, function: Fn) -> bool:
         """Say whether a function, or a module around it, is named as host code: it promises no device."""
