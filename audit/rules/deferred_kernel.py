@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from audit.rules.base import Rule
 from audit.rules.forms.deferred import (
+    assumed_devices,
     dropped_launches,
     empty_placeholders,
     empty_starts,
@@ -33,7 +34,8 @@ class DeferredKernel(Rule):
     initialisation that does nothing, an empty body that is to be written later, a branch for the device
     that returns at once, a device match that hands the input back, an empty buffer in place of a failed
     launch, a launch whose status only a debug build looks at, literals as measured figures or as a time
-    that could not be measured, a sleep in place of work, a code generator that drops what it does not know.
+    that could not be measured, a number of devices that nobody has asked
+    for, a sleep in place of work, a code generator that drops what it does not know.
 
     ## Why is this bad?
     The operator is there and is exported; it aborts the process, or it returns a value that nobody
@@ -65,6 +67,7 @@ class DeferredKernel(Rule):
             yield from empty_placeholders(judgement, function)
             yield from unchecked_launches(judgement, function)
             yield from invented_figures(judgement, function)
+            yield from assumed_devices(judgement, function)
             yield from unmeasured_times(judgement, function)
             yield from waits_instead(judgement, function)
             if emitter.search(function.name):

@@ -31,6 +31,7 @@ _YET_TO_COME = re.compile(r"(?i:placeholder|not (?:yet|implemented)|\bfuture:)|\
 _FAILED = re.compile(r"^(?:_|Err\(\w+\))$")
 _NUMBER = r"\d[\d_.]*(?:[fiu](?:8|16|32|64|128|size))?"
 _DEFAULT = re.compile(rf"\s*\.\s*unwrap_or(?:_default\(\)|\(\s*{_NUMBER}\s*\))")
+_COUNTS = re.compile(r"(?:^|_)(?:device|gpu|adapter)s?_count$|^(?:num|count)_(?:devices|gpus|adapters)$")
 _STATUS_CHECKS = frozenset({"debug_assert", "debug_assert_eq", "debug_assert_ne"})
 
 
@@ -125,6 +126,35 @@ def invented_figures(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
         literal == parts > 0 and _ignores_device(judgement, function)
     ):
         yield Candidate(function.unit, body.tail_start, body.tail_end, function, "invented-figures")
+
+
+def assumed_devices(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
+    """Yield where GPU code tells how many devices there are, and has asked nobody: the build decides."""
+    if not _COUNTS.search(function.name) or not judgement.is_gpu_located(function):
+        return
+    if not function.facts.visibility or not _asks_nobody(judgement, function, frozenset()):
+        return
+    for region in function.facts.regions:
+        tail = function.text(region.tail_start, region.tail_end)
+        if re.fullmatch(_NUMBER, tail) and re.search(r"[1-9]", tail):
+            yield Candidate(function.unit, region.tail_start, region.tail_end, function, "assumed-device")
+            return
+
+
+def _asks_nobody(judgement: Judgement, function: Fn, above: frozenset[int]) -> bool:
+    """Say whether all that a function calls is known, and nothing of it leaves the workspace."""
+    if function.index in above:
+        return True
+    if not function.has_body:
+        return False
+    below = above | {function.index}
+    for call in function.facts.calls:
+        if call.kind == CallKind.MACRO and call.name == "cfg":
+            continue
+        callees = judgement.summaries.resolver.resolve(function, call)
+        if not callees or not all(_asks_nobody(judgement, one, below) for one in callees):
+            return False
+    return True
 
 
 def unmeasured_times(judgement: Judgement, function: Fn) -> Iterator[Candidate]:

@@ -84,6 +84,22 @@ INVALID = (
         """,
     ),
     Example(
+        "device that the build assumes",
+        """
+        pub fn is_card_there() -> bool {
+            cfg!(feature = "cuda")
+        }
+
+        pub fn device_count() -> usize {
+            if is_card_there() {
+                1  //~ FT003
+            } else {
+                0
+            }
+        }
+        """,
+    ),
+    Example(
         "backend default that invents a state",
         """
         pub trait GpuBackend {
@@ -454,5 +470,23 @@ VALID = (
         }
         """,
         path="ferrotorch-core/src/lib.rs",
+    ),
+    Example(
+        "devices that the driver counts, or that a build has none of",
+        """
+        #[cfg(feature = "cuda")]
+        pub fn device_count() -> usize {
+            if driver_sys::cu_init(0) == 0 {
+                1
+            } else {
+                0
+            }
+        }
+
+        #[cfg(not(feature = "cuda"))]
+        pub fn device_count() -> usize {
+            0
+        }
+        """,
     ),
 )
