@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
+from audit.scanner.extract.facts import RegionKind
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.comments import CommentBlock, blocks_of, function_at, span_of
 from audit.scanner.link.unit import Fn, Unit
+from audit.scanner.profile import any_pattern
 from audit.scanner.report import Level
 
 _HOST = r"(?:\bcpu\b|\bhost\b|\binterpreter\b)"
@@ -189,6 +191,24 @@ class CommentOnlyGap(Rule):
             path="ferrotorch-core/src/lib.rs",
         ),
         Example(
+            "branch of who opted in",
+            """
+            pub fn split(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                if x.is_cuda() && is_f32(x) {
+                    return launch_split(x);
+                }
+                if std::env::var("FERROTORCH_ENABLE_GPU_FALLBACK").is_ok() {
+                    // Other dtypes fall through to the CPU path if they get here.
+                    tracing::warn!("split on the host");
+                }
+                // If FERROTORCH_ENABLE_GPU_FALLBACK was set, other dtypes fall through to the CPU path.
+                let data = x.data_vec()?;
+                Tensor::from_storage(TensorStorage::cpu(data), x.shape().to_vec(), false)
+            }
+            """,
+            path="ferrotorch-core/src/lib.rs",
+        ),
+        Example(
             "heading",
             """
             pub fn scale(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
@@ -206,6 +226,7 @@ class CommentOnlyGap(Rule):
 
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield the first comment of a function that states a gap the function has."""
+        gate = any_pattern(judgement.profile.gate.environment_patterns)
         by_path: dict[str, list[Fn]] = {}
         for function in judgement.product_functions:
             by_path.setdefault(function.unit.path, []).append(function)
@@ -222,7 +243,7 @@ class CommentOnlyGap(Rule):
                 if holder is None or holder.index in seen:
                     continue
                 gap = _gap(block.text, in_gpu_code=judgement.is_gpu_located(holder))
-                if gap is None or not _has_gap(judgement, holder):
+                if gap is None or not _has_gap(judgement, holder) or _is_asked_for(holder, block, gate):
                     continue
                 seen.add(holder.index)
                 form = "doc-gap" if block.is_doc else "gap-comment"
@@ -297,6 +318,16 @@ def _leaves_the_device(judgement: Judgement, function: Fn) -> bool:
             if callee is not function and callee.unit is function.unit and _reads_openly(judgement, callee):
                 return True
     return False
+
+
+def _is_asked_for(function: Fn, block: CommentBlock, gate: re.Pattern[str]) -> bool:
+    """Say whether a comment names the opt-in, or stands in the branch of who opted in."""
+    return gate.search(block.text) is not None or any(
+        region.kind == RegionKind.THEN
+        and region.start <= block.start < region.end
+        and gate.search(function.text(region.condition_start, region.condition_end)) is not None
+        for region in function.facts.regions
+    )
 
 
 def _reads_openly(judgement: Judgement, callee: Fn) -> bool:

@@ -7,12 +7,15 @@ from collections.abc import Iterator
 
 from audit.rules.base import Rule
 from audit.rules.forms.fallback_examples import INVALID, VALID
+from audit.scanner.extract.facts import RegionKind
 from audit.scanner.judge import Candidate, Judgement, Step, stand_in_candidate
 from audit.scanner.link.entries import Trigger
 from audit.scanner.link.flow import Test
+from audit.scanner.link.paths import HostPath
 from audit.scanner.link.summaries import Read
 from audit.scanner.link.unit import Fn
 from audit.scanner.link.uses import Use
+from audit.scanner.profile import any_pattern
 from audit.scanner.report import Level
 
 
@@ -44,9 +47,11 @@ class SilentFallback(Rule):
 
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield the host paths that a failure, or a device path that did not yield, leads to."""
+        gate = any_pattern(judgement.profile.gate.environment_patterns)
         for path in judgement.paths.all:
             if path.trigger is Trigger.FAILURE:
-                yield judgement.host_path_candidate(path, "failed-attempt")
+                if not _is_asked_in_attempt(path, gate):
+                    yield judgement.host_path_candidate(path, "failed-attempt")
             elif path.launches_beside:
                 continue
             elif path.trigger is Trigger.NONE and path.launch is None and path.use is not Use.COPIED:
@@ -64,6 +69,16 @@ class SilentFallback(Rule):
                 yield stand_in_candidate(
                     stand_in, "drops an error of the device, after which the host computes"
                 )
+
+
+def _is_asked_in_attempt(path: HostPath, gate: re.Pattern[str]) -> bool:
+    """Say whether the branch that tries the device asks for the opt-in before it gives up."""
+    if path.test is None:
+        return False
+    regions = path.function.facts.regions
+    branch = regions[regions[path.test.region].parent]
+    before = path.function.text(branch.start, regions[path.test.region].group_start)
+    return branch.kind == RegionKind.THEN and gate.search(before) is not None
 
 
 def _swallowed_refusals(judgement: Judgement) -> Iterator[Candidate]:

@@ -351,4 +351,38 @@ VALID = (
         """,
         path="ferrotorch-core/src/lib.rs",
     ),
+    Example(
+        "attempt that asks for the opt-in before it gives up",
+        """
+        impl Optimizer<f32> for Momentum {
+            fn step(&mut self, x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+                if x.is_cuda() {
+                    let made = try_launch_state(x);
+                    if made.is_err() && std::env::var("FERROTORCH_ENABLE_GPU_FALLBACK").is_err() {
+                        return Err(FerrotorchError::DeviceUnavailable);
+                    }
+                    if let Ok(state) = made {
+                        return launch_step(x, &state);
+                    }
+                }
+                let data = x.data_vec()?;
+                Tensor::from_storage(TensorStorage::cpu(moved(&data)), x.shape().to_vec(), false)
+            }
+        }
+        """,
+        path="ferrotorch-optim/src/momentum.rs",
+    ),
+    Example(
+        "device that is refused unless the caller's flag is set",
+        """
+        pub fn rescale(x: &Tensor<f32>, options: &Options) -> FerrotorchResult<Tensor<f32>> {
+            if x.is_cuda() && !options.cpu_fallback {
+                return Err(FerrotorchError::NotImplementedOnCuda { op: "rescale" });
+            }
+            let data = x.data_vec()?;
+            Tensor::from_storage(TensorStorage::cpu(moved(&data)), x.shape().to_vec(), false)
+        }
+        """,
+        path="ferrotorch-core/src/lib.rs",
+    ),
 )

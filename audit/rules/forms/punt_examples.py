@@ -250,6 +250,24 @@ INVALID = (
         """,
         path="ferrotorch-nn/src/lib.rs",
     ),
+    Example(
+        "read by a helper that fills a list: the operator is reported, not the helper",
+        """
+        fn fill(values: &mut Vec<f32>, x: &Tensor<f32>) -> FerrotorchResult<()> {
+            values.clear();
+            values.extend(x.data_vec()?);
+            Ok(())
+        }
+
+        pub fn norm(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+            let mut values = Vec::new();
+            fill(&mut values, x)?;  //~ FT005
+            let total: f32 = values.iter().map(|v| v * v).sum();
+            Tensor::from_storage(TensorStorage::cpu(vec![total.sqrt()]), vec![1], false)
+        }
+        """,
+        path="ferrotorch-core/src/lib.rs",
+    ),
 )
 VALID = (
     Example(

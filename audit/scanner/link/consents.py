@@ -16,6 +16,9 @@ Opens = Callable[[str, bool], bool | None]
 
 ONCE = "gate-read-once"
 PARTIAL = "gate-covers-part"
+# A device that is refused unless the caller has set a flag of that name.
+_FLAG = r"!\s*[\w.]*\w*fallback\w*(?:\(\))?"
+_UNLESS_FLAG = re.compile(rf"&&\s*{_FLAG}\s*$|^\s*{_FLAG}\s*&&")
 
 
 class Consents:
@@ -68,11 +71,21 @@ class Consents:
     def _is_given_for(self, function: Fn, call: Call, tests: Sequence[Test], operand: str) -> bool:
         if any(self._allows(function, test, self._gates.mentions, self._gates.opens) for test in tests):
             return True
+        if any(self._is_refused_unless_flagged(test) for test in tests):
+            return True
         around = frozenset(function.ancestors(call.region))
         return any(
             not self._gates.found_once(function, gate) and self._covers(function, gate, operand)
             for gate in self._refusing_gates(function, call, around)
         ) or self._asks_on_device(function, call, around)
+
+    def _is_refused_unless_flagged(self, test: Test) -> bool:
+        """Say whether a branch before has left with device data, unless a flag of the caller lets it by."""
+        return (
+            not (test.encloses or test.holds or test.pattern)
+            and _UNLESS_FLAG.search(test.subject) is not None
+            and self._graph.tests.mentions_device(test.subject)
+        )
 
     def flaw(self, function: Fn, call: Call) -> str:
         """Say why the gate before a read does not hold; empty when none stands there, or when it holds."""

@@ -17,6 +17,7 @@ _CALLABLE = re.compile(r"\b(?:Fn|FnMut|FnOnce|fn)\s*\(([^()]*(?:\([^()]*\)[^()]*
 _ASSOCIATED = re.compile(r"\bSelf::(\w+)")
 _TYPE_NAME = re.compile(r"\b[A-Z]\w+")
 _ALIAS = re.compile(rb"type (\w+)\s*=\s*([^;]+);")
+_LIST_TO_FILL = re.compile(r"&\s*(?:'\w+\s+)?mut\s+(?:Vec\s*<|\[)\s*(?:f(?:16|32|64)|bf16|T)\s*[>\]]")
 _LEAVES = re.compile(r"(?:return|break|continue)\b")
 _DEPTH = 5
 _BRANCHES = frozenset({RegionKind.THEN, RegionKind.ELSE, RegionKind.ARM})
@@ -128,11 +129,19 @@ class Operands:
         """Say whether a type mentions a device buffer."""
         return any(word in self._buffer_types for word in re.findall(r"\w+", type_))
 
+    def fills_host_list(self, function: Fn) -> bool:
+        """Say whether a function returns nothing and is given a list of the host's numbers to fill."""
+        return not _bare_return(function).strip("()") and any(
+            _LIST_TO_FILL.match(one.type) for one in function.facts.parameters
+        )
+
     def returns_host_data(self, function: Fn) -> bool:
         """Say whether a function's return type is host data: reading is what it is for."""
         type_ = _ASSOCIATED.sub(lambda name: _associated(function, name[1]), function.facts.return_type)
         type_ = _TYPE_NAME.sub(lambda name: self._meaning(function, name[0]), type_)
-        if not type_ or self.names_device_type(type_) or re.search(r"\bSelf\b", type_):
+        if not type_:
+            return self.fills_host_list(function)
+        if self.names_device_type(type_) or re.search(r"\bSelf\b", type_):
             return False
         fields = self._workspace.struct_fields
         for word in re.findall(r"\w+", type_):
@@ -140,6 +149,8 @@ class Operands:
                 return False
         if any("&mut" in one.type and self.names_device_type(one.type) for one in function.facts.parameters):
             return False
+        if self.fills_host_list(function):
+            return True
         words = re.findall(r"(?<!')\b[A-Za-z_]\w*", _WRAPPERS.sub("", type_))
         is_conversion = function.name.startswith(("to_", "into_", "as_"))
         return bool(words) and all(is_conversion or self._is_host_word(word) for word in words)
