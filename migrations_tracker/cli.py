@@ -21,6 +21,7 @@ from urllib.request import Request, urlopen
 
 REFUSED, UNREACHABLE = 1, 2
 TIMEOUT_SECONDS = 30
+NARROWED_BY = ("rule", "form", "crate", "level", "status", "q")
 PAGES_AT_MOST = 1000
 
 
@@ -79,7 +80,7 @@ def _detail(error: HTTPError) -> str:
 
 def sites(server: Server, arguments: argparse.Namespace) -> tuple[Any, str]:
     """List sites, a line each."""
-    query = {name: getattr(arguments, name) for name in ("rule", "crate", "level", "status", "seen", "q")}
+    query = {name: getattr(arguments, name) for name in (*NARROWED_BY, "seen")}
     path, found, cursor = f"repositories/{quote(arguments.repository)}/sites", [], ""
     for _ in range(PAGES_AT_MOST):
         page = server.get(path, cursor=cursor, **query)
@@ -221,7 +222,7 @@ def parser() -> argparse.ArgumentParser:
 
     listed = add("sites", sites)
     listed.add_argument("repository")
-    for name in ("rule", "crate", "level", "status", "q"):
+    for name in NARROWED_BY:
         listed.add_argument(f"--{name}", default="")
     listed.add_argument("--seen", choices=("open", "absent", "left", "any"), default="open")
     listed.add_argument("--limit", type=int, default=50)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import binascii
 import zlib
+from typing import Any, cast
 
 from django import forms
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from audit.imports.formats import FORMAT_LABELS
@@ -20,7 +22,7 @@ class AuditImportForm(forms.Form):
     """A document, and what it speaks of. A preview carries the document along, packed."""
 
     repository = forms.ModelChoiceField(
-        label="Repository", queryset=Repository.objects.all(), to_field_name="slug", empty_label=None
+        label="Repository", queryset=Repository.objects.none(), to_field_name="slug", empty_label=None
     )
     document = forms.FileField(
         label="Document",
@@ -42,6 +44,10 @@ class AuditImportForm(forms.Form):
     )
     packed = forms.CharField(required=False, widget=forms.HiddenInput)
     file_name = forms.CharField(required=False, max_length=255, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, repositories: QuerySet[Repository], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        cast("forms.ModelChoiceField[Repository]", self.fields["repository"]).queryset = repositories
 
     def clean(self) -> dict[str, object]:
         """Take the document from the upload, or from the preview before."""

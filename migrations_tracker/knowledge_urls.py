@@ -26,6 +26,7 @@ urlpatterns = [
     path("precedents/contradictions/", precedents.precedent_contradictions, name="precedent-contradictions"),
     path("precedents/<int:pk>/", precedents.precedent_detail, name="precedent-detail"),
     path("precedents/<int:pk>/opinion/", precedents.precedent_opinion, name="precedent-opinion"),
+    path("precedents/<slug:slug>/labels.jsonl", precedents.label_export, name="label-export"),
     path("sites/<int:pk>/ruling/", precedents.site_ruling, name="site-ruling"),
     path(
         "references/<slug:slug>/<str:kind>/<str:key>/", precedents.reference_detail, name="reference-detail"

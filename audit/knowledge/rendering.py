@@ -14,6 +14,7 @@ from markdown_it.utils import EnvType, OptionsDict
 
 from audit.knowledge.links import LINK, link_parse
 
+NOWHERE = "It leads nowhere that you may see"
 #: Gives a cross-link's address and text, or nothing where it leads nowhere.
 Resolver = Callable[[str, str], tuple[str, str] | None]
 _ADDRESS = re.compile(r"^(?:https?://|mailto:|/(?!/)|#)", re.IGNORECASE)
@@ -48,7 +49,7 @@ class PageRenderer(RendererHTML):
         found = env["resolve"](kind, target) if kind else None
         if found is None:
             shown = token.content or (f"{kind}:{target}" if kind else target)
-            return f'<span class="broken-link" title="It leads nowhere">{_escape(shown)}</span>'
+            return f'<span class="broken-link" title="{NOWHERE}">{_escape(shown)}</span>'
         address, label = found
         return f'<a href="{_escape(address)}">{_escape(token.content or label)}</a>'
 

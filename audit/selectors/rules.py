@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from audit.models import FallbackSite
+from django.db.models import QuerySet
+
+from audit.models import FallbackSite, Repository
 from audit.rules import RULES
 from audit.rules.base import Example, Rule
 from audit.rules.doc import rule_doc
@@ -39,12 +41,13 @@ def rule_get(*, rule_id: str) -> RulePage:
     return _BY_KEY.get(rule_id) or RulePage(id=rule_id, name="retired rule", is_retired=True)
 
 
-def rule_find(*, key: str) -> RulePage | None:
-    """Return the rule with this id or name, also a retired one that has sites."""
+def rule_find(*, key: str, repositories: QuerySet[Repository]) -> RulePage | None:
+    """Return the rule with this id or name, also a retired one that has sites in the repositories."""
     found = _BY_KEY.get(key) or _BY_KEY.get(key.upper())
     # PostgreSQL's texts hold no zero byte; an address may.
-    if found is None and "\0" not in key and FallbackSite.objects.filter(rule_id=key).exists():
-        return rule_get(rule_id=key)
+    if found is None and "\0" not in key:
+        sites = FallbackSite.objects.filter(rule_id=key, repository__in=repositories)
+        return rule_get(rule_id=key) if sites.exists() else None
     return found
 
 

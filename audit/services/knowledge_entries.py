@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import QuerySet
 
 from audit.errors import AuditError
 from audit.knowledge.links import Link, LinkKind, find_links, link_parse
@@ -18,7 +19,7 @@ from audit.models import (
     ReferenceSource,
     Repository,
 )
-from audit.selectors.entry_links import links_broken
+from audit.selectors.entry_links import Sight, links_broken
 from audit.services.references import references_store
 
 MAX_TEXT = 200_000
@@ -40,6 +41,7 @@ def entry_save(
     tags: Sequence[str] = (),
     attached: Sequence[str] = (),
     is_draft: bool,
+    repositories: QuerySet[Repository] | None = None,
     seen_number: int | None = None,
     note: str = "",
     restored_from: int | None = None,
@@ -47,7 +49,8 @@ def entry_save(
     """Keep a new revision, as a draft or published.
 
     A published one leads nowhere wrong: a broken cross-link is refused with its line. `attached` are written
-    as `rule:FT001`; `seen_number` is the revision the person changed.
+    as `rule:FT001`; `seen_number` is the revision the person changed. `repositories` are those that the
+    person sees, all where none are given: what is in another is nowhere.
     """
     title, text = _title(title), text.replace("\0", "").replace("\r\n", "\n").strip()
     if len(text) > MAX_TEXT:
@@ -63,7 +66,7 @@ def entry_save(
         if not is_draft:
             if not text:
                 raise AuditError("Write something before you publish it.")
-            _refuse_broken(entry, links)
+            _refuse_broken(links, Sight(_or_all(repositories), entry.repository))
         entry.latest_number += 1
         revision = EntryRevision.objects.create(
             entry=entry,
@@ -86,7 +89,9 @@ def entry_save(
     return revision
 
 
-def entry_restore(*, entry: KnowledgeEntry, number: int, actor: User) -> EntryRevision:
+def entry_restore(
+    *, entry: KnowledgeEntry, number: int, actor: User, repositories: QuerySet[Repository] | None = None
+) -> EntryRevision:
     """Publish an earlier revision again, as a new one: nothing in the history is lost."""
     revision = EntryRevision.objects.filter(entry=entry, number=number).first()
     if revision is None:
@@ -100,6 +105,7 @@ def entry_restore(*, entry: KnowledgeEntry, number: int, actor: User) -> EntryRe
         tags=revision.tags,
         attached=[str(link) for link in attached],
         is_draft=False,
+        repositories=repositories,
         note=f"Revision {number} again",
         restored_from=number,
     )
@@ -127,8 +133,12 @@ def _attached(attached: Sequence[str]) -> list[Link]:
     return [Link(*link_parse(one), "", 0) for one in attached if one.strip()]
 
 
-def _refuse_broken(entry: KnowledgeEntry, links: Sequence[Link]) -> None:
-    broken = links_broken(links=links, repository=entry.repository)
+def _or_all(repositories: QuerySet[Repository] | None) -> QuerySet[Repository]:
+    return Repository.objects.all() if repositories is None else repositories
+
+
+def _refuse_broken(links: Sequence[Link], sight: Sight) -> None:
+    broken = links_broken(links=links, sight=sight)
     if broken:
         first = broken[0]
         where = f"Line {first.line}: " if first.line else "Attached: "

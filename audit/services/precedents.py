@@ -27,8 +27,15 @@ DECISIONS = {
     PrecedentKind.CATEGORY: ("A", "B", "C"),
     PrecedentKind.SEVERITY: ("error", "warning", "note", "none"),
 }
-# A site is not accepted as one and at the same time left as it is, or none at all.
+# A site is not accepted as one and at the same time left as it is, or none; nor is what is none mended.
 _EXCLUSIVE = (PrecedentKind.SUPPRESSED, PrecedentKind.ACCEPTED, PrecedentKind.NOT_A_SITE)
+_REPLACES = {
+    PrecedentKind.SUPPRESSED: _EXCLUSIVE,
+    PrecedentKind.ACCEPTED: _EXCLUSIVE,
+    PrecedentKind.NOT_A_SITE: (*_EXCLUSIVE, PrecedentKind.CATEGORY),
+    PrecedentKind.CATEGORY: (PrecedentKind.CATEGORY, PrecedentKind.NOT_A_SITE),
+    PrecedentKind.SEVERITY: (PrecedentKind.SEVERITY,),
+}
 REPLACED = "A later ruling on the same site replaced it."
 
 
@@ -51,8 +58,7 @@ def precedent_record(
         raise AuditError(f"The policy has no clause {clause_id[:20]}.")
     with transaction.atomic():
         site = FallbackSite.objects.select_for_update().get(pk=site.pk)
-        replaced = _EXCLUSIVE if kind in _EXCLUSIVE else (kind,)
-        precedents_end(site=site, kinds=replaced, because=REPLACED)
+        precedents_end(site=site, kinds=_REPLACES[kind], because=REPLACED)
         result = Result.objects.filter(site=site).select_related("scan_run").order_by("-scan_run_id").first()
         if result is None:
             raise AuditError("No scan has a result of this site: there is no code to rule on.")

@@ -6,6 +6,7 @@ from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVector, SearchVectorField
 from django.db import models
 from django.db.models import Q, Value
+from django.db.models.functions import Length, Reverse
 
 from audit.models import Repository
 
@@ -59,9 +60,29 @@ class SearchDocument(models.Model):
 
 
 class SearchWord(models.Model):
-    """A word that some document has: what a misspelt one is held against."""
+    """A word that some document of a repository has, or of none: what a misspelt one is held against.
 
-    word = models.CharField(max_length=60, unique=True, db_collation="C")
+    Who has no role in a repository is told nothing by its words, so each repository has its own.
+    """
+
+    word = models.CharField(max_length=60, db_collation="C")
+    lexeme = models.CharField(max_length=60, blank=True, db_collation="C")
+    repository = models.ForeignKey(
+        Repository, null=True, blank=True, on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                name="search_word_once", fields=["word", "repository"], nulls_distinct=False
+            ),
+        )
+        indexes = (
+            models.Index(name="search_word_lexeme_idx", fields=["lexeme"]),
+            # What is spelt wrong at the end of a word, or in its middle, leaves its beginning or its end.
+            models.Index(Reverse("word"), name="search_word_reversed_idx"),
+            models.Index(Length("word"), name="search_word_length_idx"),
+        )
 
     def __str__(self) -> str:
         return self.word

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from django.db.models import Q
+from django.db.models import Model, Q
 
 TEXT_SHOWN = 4000
 
@@ -42,11 +42,13 @@ class Source(ABC):
     """All documents of one kind, in one scope at a time: a repository, or the whole installation (None).
 
     `state` names what the documents are made of, cheaply: while it is the same, they are. A bulk kind has
-    very many documents, of which a search ranks only some.
+    very many documents, of which a search ranks only some. `model` is what the rows behind the documents are,
+    where there are any.
     """
 
     kind: ClassVar[str]
     label: ClassVar[str]
+    model: ClassVar[type[Model] | None] = None
     is_bulk: ClassVar[bool] = False
 
     @abstractmethod

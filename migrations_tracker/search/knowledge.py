@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from django.db.models import Count, Max
 
-from audit.models import ImportedFinding, KnowledgeEntry, Precedent
+from audit.models import AuditNote, ImportedFinding, KnowledgeEntry, NoteSubject, Precedent
 from migrations_tracker.search.documents import Document, Source, in_scope
 
 
@@ -15,6 +15,7 @@ class PrecedentSource(Source):
 
     kind = "precedent"
     label = "Precedents"
+    model = Precedent
 
     def states(self) -> Mapping[int | None, str]:
         """Name a repository's rulings by their number, the newest, and how many have ended."""
@@ -42,11 +43,42 @@ class PrecedentSource(Source):
             )
 
 
+class NoteSource(Source):
+    """What people read of crates and operators, and what they found."""
+
+    kind = "note"
+    label = "Audit notes"
+    model = AuditNote
+
+    def states(self) -> Mapping[int | None, str]:
+        """Name a repository's notes by their number and the newest: none is ever changed."""
+        rows = AuditNote.objects.order_by().values_list("repository_id")
+        counted = rows.annotate(number=Count("pk"), newest=Max("pk"))
+        return {scope: f"{number} {newest}" for scope, number, newest in counted}
+
+    def documents(self, scope: int | None) -> Iterator[Document]:
+        """Yield the notes of a repository."""
+        notes = AuditNote.objects.filter(in_scope("repository_id", scope)).select_related("repository")
+        for note in notes.order_by("pk"):
+            yield Document(
+                key=str(note.pk),
+                address=note.get_absolute_url(),
+                title=note.title,
+                text=f"{note.text} {note.remaining}".strip(),
+                names=note.subject,
+                words=note.subject_kind,
+                prose=f"{note.text} {note.remaining} {' '.join(note.files)}",
+                crate=note.subject if note.subject_kind == NoteSubject.CRATE else "",
+                boost=0.9,
+            )
+
+
 class EntrySource(Source):
     """Entries of one's own as they are published: a draft is nobody else's to read."""
 
     kind = "entry"
     label = "Entries"
+    model = KnowledgeEntry
 
     def states(self) -> Mapping[int | None, str]:
         """Name the published entries by their number and the newest change."""
@@ -79,6 +111,7 @@ class FindingSource(Source):
 
     kind = "finding"
     label = "Imported findings"
+    model = ImportedFinding
 
     def states(self) -> Mapping[int | None, str]:
         """Name a repository's findings by their number, the newest one, and the newest import."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from migrations_tracker.search.documents import Source
-from migrations_tracker.search.knowledge import EntrySource, FindingSource, PrecedentSource
+from migrations_tracker.search.knowledge import EntrySource, FindingSource, NoteSource, PrecedentSource
 from migrations_tracker.search.shipped import ClauseSource, FormSource, OperatorSource, RuleSource
-from migrations_tracker.search.stored import SiteSource, UnitSource
+from migrations_tracker.search.stored import CrateSource, SiteSource, UnitSource
 
 SOURCES: tuple[Source, ...] = (
     ClauseSource(),
@@ -16,7 +16,9 @@ SOURCES: tuple[Source, ...] = (
     OperatorSource(),
     EntrySource(),
     PrecedentSource(),
+    NoteSource(),
     FindingSource(),
+    CrateSource(),
     UnitSource(),
     SiteSource(),
 )

@@ -19,7 +19,7 @@ from django.db.models import (
 from django.db.models.functions import Cast
 from django.urls import reverse
 
-from audit.models import Branch, LineageRuling, SiteState
+from audit.models import Branch, Crate, FallbackSite, LineageRuling, SiteState
 from audit.rules import RULES
 from migrations_tracker.models import SearchDocument, WorkUnit
 from migrations_tracker.search.documents import TEXT_SHOWN, Document, Source, in_scope
@@ -33,6 +33,7 @@ class SiteSource(Source):
 
     kind = "site"
     label = "Sites"
+    model = FallbackSite
     is_bulk = True
 
     def states(self) -> Mapping[int | None, str]:
@@ -96,11 +97,44 @@ def _site_document(
     )
 
 
+class CrateSource(Source):
+    """The crates of the repositories that have pages: those with a scan of the default branch."""
+
+    kind = "crate"
+    label = "Crates"
+    model = Crate
+
+    def states(self) -> Mapping[int | None, str]:
+        """Name a repository's crates by its last scan, which is what they come from."""
+        scans = Branch.objects.filter(name=F("repository__default_branch")).exclude(last_scan=None)
+        return {
+            repository_id: str(scan_id)
+            for repository_id, scan_id in scans.values_list("repository_id", "last_scan_id")
+        }
+
+    def documents(self, scope: int | None) -> Iterator[Document]:
+        """Yield the crates of a repository."""
+        crates = Crate.objects.filter(in_scope("repository_id", scope)).select_related("repository")
+        for crate in crates.order_by("pk"):
+            yield Document(
+                key=str(crate.pk),
+                address=reverse("crate-detail", args=[crate.repository.slug, crate.name]),
+                title=crate.name,
+                text=f"Crate {crate.name} in {crate.path or 'the root'} of {crate.repository.name}",
+                names=crate.name,
+                words="crate",
+                prose=crate.path,
+                crate=crate.name,
+                boost=0.9,
+            )
+
+
 class UnitSource(Source):
     """The work units of the plans."""
 
     kind = "unit"
     label = "Work units"
+    model = WorkUnit
 
     def states(self) -> Mapping[int | None, str]:
         """Name a plan's units by their number and by the newest change."""

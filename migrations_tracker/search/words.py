@@ -3,43 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import resources
 
 _TOKEN = re.compile(r"[A-Za-z0-9_]+")
 # Where a name is made of several: `PtxCompileFailed`, `HTTPError`, `conv2dForward`.
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[A-Z]")
 LONGEST = 60
-# The words of other tools for what is named otherwise here, and what people call a thing beside its name.
-SYNONYMS = {
-    "bug": ("site",),
-    "check": ("rule",),
-    "build": ("composite", "made"),
-    "compose": ("composite", "made"),
-    "cpu": ("host",),
-    "cuda": ("device", "gpu"),
-    "detector": ("rule",),
-    "eprintln": ("print",),
-    "finding": ("site", "result"),
-    "gpu": ("device",),
-    "gradient": ("backward",),
-    "host": ("cpu",),
-    "issue": ("site", "result"),
-    "lint": ("rule",),
-    "missing": ("unsupported", "absent"),
-    "op": ("operator", "operation"),
-    "ops": ("operator", "operation"),
-    "println": ("print",),
-    "say": ("name", "tell"),
-    "size": ("shape",),
-    "strided": ("layout", "contiguous"),
-    "ticket": ("unit",),
-    "waiver": ("suppression",),
-}
-
-# Who asks with one of these wants to know what the policy says.
-NORMATIVE = frozenset(
-    {"allowed", "can", "enough", "forbidden", "legal", "mandatory", "may", "must", "ok", "okay", "should"}
+# A shorter word is part of too many to be taken for another.
+SHORTEST_WORD = 3
+_DATA = tomllib.loads(
+    resources.files("migrations_tracker.search").joinpath("synonyms.toml").read_text(encoding="utf-8")
 )
+SYNONYMS: Mapping[str, tuple[str, ...]] = {word: tuple(others) for word, others in _DATA["synonyms"].items()}
+NORMATIVE = frozenset(_DATA["normative"]["words"])
 
 
 def tokens(text: str) -> Iterator[str]:
@@ -54,6 +32,12 @@ def tokens(text: str) -> Iterator[str]:
         yield from (part[:LONGEST] for part in parts)
         if len(parts) > 1 and whole:
             yield whole
+
+
+def compounds(text: str) -> dict[str, list[str]]:
+    """Return the names of several parts in a text, each with its parts."""
+    names = [[part.lower() for part in _PART.findall(match[0])] for match in _TOKEN.finditer(text)]
+    return {"".join(parts): parts for parts in names if len(parts) > 1}
 
 
 def indexed(*texts: str) -> str:

@@ -197,21 +197,6 @@ def scan_breakdown(*, scan_run: ScanRun) -> Breakdown:
     return _breakdown(kept)
 
 
-def rule_open_counts(*, rule_id: str, repositories: QuerySet[Repository]) -> list[tuple[Branch, int]]:
-    """Count a rule's open sites on the default branch of each of some repositories."""
-    return [
-        (branch, branch.open_count)
-        for branch in Branch.objects.filter(
-            name=F("repository__default_branch"),
-            repository__in=repositories,
-            site_states__rule_id=rule_id,
-            site_states__is_open=True,
-        )
-        .select_related("repository")
-        .annotate(open_count=Count("site_states"))
-    ]
-
-
 def open_counts_by_rule(*, repositories: QuerySet[Repository]) -> Counter[str]:
     """Count the open sites of the default branches of some repositories by rule."""
     rows = (

@@ -19,6 +19,7 @@ class PrecedentFilters:
 
     kind: str = ""
     rule: str = ""
+    form: str = ""
     ended: bool = False
     text: str = ""
 
@@ -29,6 +30,7 @@ def filters_read(query: QueryDict) -> PrecedentFilters:
     return PrecedentFilters(
         kind=kind if kind in PrecedentKind.values else "",
         rule=query.get("rule", "").replace("\0", "").strip()[:10],
+        form=query.get("form", "").replace("\0", "").strip()[:100],
         ended=query.get("ended", "") == "1",
         text=query.get("q", "").replace("\0", "").strip()[:200],
     )
@@ -45,6 +47,8 @@ def precedent_list(
         rows = rows.filter(kind=filters.kind)
     if filters.rule:
         rows = rows.filter(rule_id=filters.rule)
+    if filters.form:
+        rows = rows.filter(form=filters.form)
     for word in filters.text.split():
         rows = rows.filter(Q(symbol__icontains=word) | Q(reason__icontains=word) | Q(path__icontains=word))
     rows = rows.select_related("decided_by")

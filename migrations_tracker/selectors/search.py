@@ -14,22 +14,28 @@ from django.db import connection
 from django.http import QueryDict
 
 from migrations_tracker.search.registry import SOURCES_BY_KIND
-from migrations_tracker.search.words import SYNONYMS, asks_for_a_clause, distinct, is_name, tokens
+from migrations_tracker.search.words import (
+    SYNONYMS,
+    asks_for_a_clause,
+    compounds,
+    distinct,
+    is_name,
+    tokens,
+)
+from migrations_tracker.selectors.search_words import words_corrected, words_known
 from migrations_tracker.selectors.standings import repository_ids_seen_by
 
 PAGE_SIZE = 20
 RANKED = 200
-# Of the documents that are very many, so many that have all words are ranked, and so many that have a name.
+# Of the documents that are very many, so many are ranked that have all words, that have a part of a name, and
+# that have a name whole.
 BULK_RANKED = 300
 MAX_QUESTION = 400
 MAX_WORDS = 14
 # A word that is in more of the documents than this says little; without better ones it still has to do.
 COMMON_SHARE = 0.3
-# A word differs in so many letters at most from one that it may stand for; a short one in one.
-MOST_LETTERS, SHORT = 3, 6
 # Where more documents than this have one of the words, only those that have two of them are ranked.
 MOST_LOOKED_AT, PAIRED = 1500, 6
-SIMILAR_SHOWN = 2
 # What a clause is worth to who asks what may or must be done.
 CLAUSE_WORTH = 1.4
 OPEN_MARK, CLOSE_MARK = "\x02", "\x03"
@@ -121,7 +127,7 @@ def filters_read(query: QueryDict, user: User) -> SearchFilters:
 
 def search(*, filters: SearchFilters) -> Answer:
     """Answer a question with documents, the best first."""
-    terms, corrections = _terms(filters.question)
+    terms, corrections = _terms(filters)
     if not terms:
         return Answer(filters, corrections=corrections)
     rows = _ranked(filters, terms)
@@ -147,10 +153,10 @@ def _clean(text: str) -> str:
     return " ".join(text.replace("\0", " ").split())
 
 
-def _terms(question: str) -> tuple[list[_Term], Mapping[str, Sequence[str]]]:
+def _terms(filters: SearchFilters) -> tuple[list[_Term], Mapping[str, Sequence[str]]]:
     """Take a question apart: its words, weighed by how rare they are, misspelt ones put right."""
     words: list[tuple[str, bool]] = []
-    for raw in question.split():
+    for raw in filters.question.split():
         parts = list(tokens(raw))
         named = len(parts) > 1 and is_name(raw.strip(".,;:?!()\"'`"))
         words += [(part, named) for part in parts]
@@ -158,14 +164,21 @@ def _terms(question: str) -> tuple[list[_Term], Mapping[str, Sequence[str]]]:
     asked = distinct(word for word, _ in words)[:MAX_WORDS]
     lexemes = _lexemes([*asked, *(other for word in asked for other in SYNONYMS.get(word, ()))])
     terms = [_Term(word, [lexemes[word]], is_name=word in named_words) for word in asked if lexemes.get(word)]
-    counts, total, known = _counts(terms)
-    corrections = _correct([term for term in terms if term.word not in known])
+    known = words_known(lexemes={term.word: term.lexemes[0] for term in terms}, seen=filters.seen)
+    # A word that is put right weighs as one that is rare: it is what the question is about, and was meant.
+    counts, total = _counts(terms)
+    unknown = [term for term in terms if term.word not in known]
+    corrected = words_corrected(
+        unknown=[term.word for term in unknown], parts=compounds(filters.question), seen=filters.seen
+    )
+    for term in unknown:
+        term.lexemes = distinct(corrected.get(term.word, {}).values())
     for term in terms:
         term.lexemes += [lexemes[o] for o in SYNONYMS.get(term.word, ()) if lexemes.get(o)]
         term.documents = max((counts.get(lexeme, 0) for lexeme in term.lexemes), default=0)
         # At least one document is reckoned with: nothing weighs nothing.
         term.weight = math.log(1 + max(total, 1) / (1 + term.documents))
-    return [term for term in terms if term.lexemes], corrections
+    return [term for term in terms if term.lexemes], {word: list(one) for word, one in corrected.items()}
 
 
 def _lexemes(words: Sequence[str]) -> dict[str, str]:
@@ -179,48 +192,15 @@ def _lexemes(words: Sequence[str]) -> dict[str, str]:
         return {word: lexeme for word, lexeme in cursor.fetchall() if lexeme}
 
 
-def _counts(terms: Sequence[_Term]) -> tuple[dict[str, int], int, frozenset[str]]:
-    """Count the documents that have each lexeme, and all; return the words that some document has, too."""
+def _counts(terms: Sequence[_Term]) -> tuple[dict[str, int], int]:
+    """Count the documents that have each lexeme of the words asked for, and all."""
     with connection.cursor() as cursor:
         cursor.execute(
-            """
-            SELECT lexeme, documents, '' FROM migrations_tracker_searchlexeme WHERE lexeme = ANY(%s)
-            UNION ALL SELECT '', 0, word FROM migrations_tracker_searchword WHERE word = ANY(%s)
-            """,
-            [["", *(term.lexemes[0] for term in terms)], [term.word for term in terms]],
+            "SELECT lexeme, documents FROM migrations_tracker_searchlexeme WHERE lexeme = ANY(%s)",
+            [["", *(term.lexemes[0] for term in terms if term.lexemes)]],
         )
-        rows = cursor.fetchall()
-    counts = {lexeme: count for lexeme, count, word in rows if not word}
-    total = counts.pop("", 0)
-    found = {word for _, _, word in rows if word}
-    return counts, total, frozenset(found.union(term.word for term in terms if counts.get(term.lexemes[0])))
-
-
-def _correct(unknown: Sequence[_Term]) -> dict[str, Sequence[str]]:
-    """Replace the words that no document has by similar ones that some have."""
-    corrections: dict[str, Sequence[str]] = {}
-    for term in unknown:
-        similar = _similar(term.word)
-        lexemes = _lexemes(similar)
-        term.lexemes = distinct(lexemes[word] for word in similar if word in lexemes)
-        if term.lexemes:
-            corrections[term.word] = similar
-    return corrections
-
-
-def _similar(word: str) -> list[str]:
-    """Return the words that differ in few letters, the nearest first: two letters exchanged count as two."""
-    most = 1 if len(word) < SHORT else MOST_LETTERS
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            SELECT word, levenshtein_less_equal(word, %s, %s) AS letters FROM migrations_tracker_searchword
-            WHERE length(word) BETWEEN %s AND %s AND levenshtein_less_equal(word, %s, %s) <= %s
-            ORDER BY letters, abs(length(word) - %s), word LIMIT %s
-            """,
-            [word, most, len(word) - most, len(word) + most, word, most, most, len(word), SIMILAR_SHOWN],
-        )
-        return [row[0] for row in cursor.fetchall()]
+        counts = dict(cursor.fetchall())
+    return counts, counts.pop("", 0)
 
 
 def _ranked(filters: SearchFilters, terms: Sequence[_Term]) -> list[tuple]:  # type: ignore[type-arg]
@@ -241,28 +221,32 @@ def _ranked(filters: SearchFilters, terms: Sequence[_Term]) -> list[tuple]:  # t
             UNION
             (SELECT id FROM migrations_tracker_searchdocument
              WHERE is_bulk AND vector @@ %s::tsquery {narrowed} LIMIT {BULK_RANKED})
+            UNION
+            (SELECT id FROM migrations_tracker_searchdocument
+             WHERE is_bulk AND vector @@ %s::tsquery {narrowed} LIMIT {BULK_RANKED})
         )
         SELECT d.id, d.kind, d.key, d.address, d.title, coalesce(r.slug, ''), d.crate, d.rule_id,
             d.boost * s.rank * s.share
                 * CASE WHEN lower(d.key) = %s OR lower(d.title) = %s THEN 4 ELSE 1 END
                 * CASE WHEN d.kind = 'clause' THEN %s ELSE 1 END AS score
-        FROM found
-        JOIN migrations_tracker_searchdocument AS d USING (id)
+        FROM migrations_tracker_searchdocument AS d
         LEFT JOIN audit_repository AS r ON r.id = d.repository_id
+        CROSS JOIN LATERAL (SELECT d.vector || ''::tsvector AS vector OFFSET 0) AS unpacked
         CROSS JOIN LATERAL (
-            SELECT sum(worth * ts_rank('{_WEIGHTS}', d.vector, term, 1)) AS rank,
-                sum(worth) FILTER (WHERE d.vector @@ term) / sum(worth) AS share
+            SELECT sum(worth * ts_rank('{_WEIGHTS}', unpacked.vector, term, 1)) AS rank,
+                sum(worth) FILTER (WHERE unpacked.vector @@ term) / sum(worth) AS share
             FROM unnest(%s::text[]::tsquery[], %s::float8[]) AS asked(term, worth)
         ) AS s
-        WHERE s.share > 0
+        WHERE d.id = ANY (ARRAY (SELECT id FROM found)) AND s.share > 0
         ORDER BY score DESC, d.kind, d.key
         LIMIT {RANKED}
     """  # noqa: S608
-    exact = filters.question.lower()
+    exact, whole = filters.question.lower(), compounds(filters.question)
     parameters: list[Any] = [
         *(_wanted(telling), *values),
         *(" & ".join(f"({term.query})" for term in terms), *values),
         *(_any(names or terms, joint=" | " if names else " & "), *values),
+        *(_any([term for term in names if term.word in whole]), *values),
         *(exact, exact, CLAUSE_WORTH if asks_for_a_clause(filters.question) else 1.0),
         *([term.query for term in terms], [term.weight for term in terms]),
     ]

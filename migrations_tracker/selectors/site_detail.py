@@ -70,8 +70,8 @@ class SitePageData:
     knowledge: SiteKnowledge
 
 
-def site_page(*, site: FallbackSite) -> SitePageData:
-    """Gather what the site's page shows."""
+def site_page(*, site: FallbackSite, seen: tuple[int, ...] | None) -> SitePageData:
+    """Gather what the site's page shows to who sees these repositories, None for all."""
     states = list(
         SiteState.objects.filter(site=site)
         .annotate(**said_of_symbol(repository_id=site.repository_id))
@@ -118,7 +118,7 @@ def site_page(*, site: FallbackSite) -> SitePageData:
         ),
         proofs=_proofs(site, states) if site.rule_id != BROKEN_PTX else (),
         ptx_loads=_ptx_loads(site, state, result) if site.rule_id == BROKEN_PTX else (),
-        knowledge=site_knowledge(site=site, result=result),
+        knowledge=site_knowledge(site=site, result=result, seen=seen),
     )
 
 

@@ -23,19 +23,23 @@ _STATEMENT = """
 SELECT 'precedent', to_jsonb(p) FROM (
     SELECT c.id, c.site_id, c.kind, c.decision, c.rule_id, c.form, c.symbol, c.reason, c.clause_id,
            c.shingles, c.created_at, u.username AS actor,
-           (SELECT count(*) FROM audit_precedentopinion o WHERE o.precedent_id = c.id AND o.stance = 'agree')
-               AS followed,
-           (SELECT count(*) FROM audit_precedentopinion o WHERE o.precedent_id = c.id AND o.stance = 'differ')
-               AS differed,
+           (SELECT count(*) FROM audit_precedentopinion o JOIN audit_fallbacksite s ON s.id = o.site_id
+             WHERE o.precedent_id = c.id AND o.stance = 'agree'
+               AND (%(all)s OR s.repository_id = ANY(%(seen)s::bigint[]))) AS followed,
+           (SELECT count(*) FROM audit_precedentopinion o JOIN audit_fallbacksite s ON s.id = o.site_id
+             WHERE o.precedent_id = c.id AND o.stance = 'differ'
+               AND (%(all)s OR s.repository_id = ANY(%(seen)s::bigint[]))) AS differed,
            (SELECT o.stance FROM audit_precedentopinion o
              WHERE o.precedent_id = c.id AND o.site_id = %(site)s ORDER BY o.id DESC LIMIT 1) AS stance
       FROM (
         (SELECT * FROM audit_precedent WHERE site_id = %(site)s AND ended_at IS NULL)
         UNION
         (SELECT * FROM audit_precedent WHERE ended_at IS NULL AND rule_id = %(rule)s AND form = %(form)s
+            AND (%(all)s OR repository_id = ANY(%(seen)s::bigint[]))
           ORDER BY id DESC LIMIT %(most)s)
         UNION
         (SELECT * FROM audit_precedent WHERE ended_at IS NULL AND shingles && %(probes)s::int[]
+            AND (%(all)s OR repository_id = ANY(%(seen)s::bigint[]))
           ORDER BY id DESC LIMIT %(most)s)
       ) c JOIN auth_user u ON u.id = c.decided_by_id
 ) p
@@ -55,6 +59,7 @@ UNION ALL
 SELECT 'entry', to_jsonb(e) FROM (
     SELECT DISTINCT k.id, k.title FROM audit_entrylink l JOIN audit_knowledgeentry k ON k.id = l.entry_id
      WHERE l.kind = 'site' AND l.target = %(site)s::text AND k.published_number > 0
+       AND (%(all)s OR k.repository_id IS NULL OR k.repository_id = ANY(%(seen)s::bigint[]))
      ORDER BY k.id DESC LIMIT 10
 ) e
 """
@@ -117,8 +122,13 @@ class SiteKnowledge:
     entries: Sequence[dict[str, Any]]
 
 
-def site_knowledge(*, site: FallbackSite, result: Result | None) -> SiteKnowledge:
-    """Gather rulings on a site and on the like, the audits and entries that speak of it, and references."""
+def site_knowledge(
+    *, site: FallbackSite, result: Result | None, seen: tuple[int, ...] | None
+) -> SiteKnowledge:
+    """Gather rulings on a site and on the like, the audits and entries that speak of it, and references.
+
+    `seen` are the repositories that the reader sees, None for all: what others have is left out.
+    """
     hashes = sketch(result.snippet) if result is not None else ()
     form = result.form if result is not None else ""
     with connection.cursor() as cursor:
@@ -130,6 +140,8 @@ def site_knowledge(*, site: FallbackSite, result: Result | None) -> SiteKnowledg
                 "form": form,
                 "probes": list(hashes[:PROBED]),
                 "most": CANDIDATES,
+                "all": seen is None,
+                "seen": list(seen or ()),
             },
         )
         rows: dict[str, list[dict[str, Any]]] = {}

@@ -14,6 +14,7 @@ from django.db.models import BooleanField, F, Func, Q, QuerySet, Value
 from django.http import QueryDict
 
 from audit.models import Branch, SiteState
+from audit.policy.forms import FORMS_BY_KEY
 from audit.scanner.report import Outcome
 from migrations_tracker.lifecycle import Status
 
@@ -80,6 +81,7 @@ class SiteFilters:
     seen: str = Seen.OPEN.value
     crate: str = ""
     rule: str = ""
+    form: str = ""
     level: str = ""
     status: str = ""
     text: str = ""
@@ -145,6 +147,7 @@ def filters_read(query: QueryDict) -> SiteFilters:
         seen=seen if seen in set(Seen) else Seen.OPEN.value,
         crate=_clean(query.get("crate", "")),
         rule=_clean(query.get("rule", "")),
+        form=_clean(query.get("form", "")),
         level=_clean(query.get("level", "")),
         status=status if status in set(Status) else "",
         text=_clean(query.get("q", "")),
@@ -212,6 +215,8 @@ def sites_narrowed(branch: Branch, filters: SiteFilters) -> QuerySet[SiteState]:
         states = states.filter(site__migration__status__in=STANDING)
     exact = {"crate": filters.crate, "rule_id": filters.rule, "level": filters.level}
     states = states.filter(**{column: value for column, value in exact.items() if value})
+    if filters.form:
+        states = of_form(states, filters.form)
     if filters.outcome:
         told = "" if filters.outcome == NOT_TOLD else filters.outcome
         states = states.filter(is_open=False, outcome=told)
@@ -220,6 +225,12 @@ def sites_narrowed(branch: Branch, filters: SiteFilters) -> QuerySet[SiteState]:
     for word in filters.text.split():
         states = states.filter(Q(symbol__icontains=word) | Q(path__icontains=word))
     return states
+
+
+def of_form(states: QuerySet[SiteState], form: str) -> QuerySet[SiteState]:
+    """Narrow states to a form. No index has it: the rules that report it are named, which one has."""
+    known = FORMS_BY_KEY.get(form)
+    return states.filter(form=form, **({"rule_id__in": known.rules} if known is not None else {}))
 
 
 def _beyond(columns: Sequence[str], key: Sequence[object], *, is_reversed: bool) -> Func:

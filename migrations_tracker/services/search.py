@@ -9,11 +9,10 @@ from django.db import connection, transaction
 from migrations_tracker.models import SearchDocument, SearchLexeme, SearchMark, SearchWord
 from migrations_tracker.search.documents import TEXT_SHOWN, Document, Source, in_scope
 from migrations_tracker.search.registry import SOURCES
-from migrations_tracker.search.words import LONGEST, indexed
+from migrations_tracker.search.words import LONGEST, SHORTEST_WORD, indexed
 
 # Any number that nothing else of this database locks: one process at a time writes the index.
 INDEX_LOCK = 7_365_007
-SHORTEST_WORD = 3
 _COLUMNS = (
     *("kind", "key", "address", "title", "text", "repository_id", "crate", "rule_id", "boost", "is_bulk"),
     *("names", "words", "prose", "code"),
@@ -44,11 +43,15 @@ _LEXEMES = """
 """
 # The words of prose are many and common; where a document is one of a hundred thousand, its names are enough.
 _WORDS = """
-    INSERT INTO migrations_tracker_searchword (word)
-    SELECT DISTINCT word FROM search_stage,
-        unnest(string_to_array(names || ' ' || words || ' ' || prose || ' ' || code, ' ')) AS word
-    WHERE length(word) BETWEEN %s AND %s
-    ON CONFLICT DO NOTHING
+    INSERT INTO migrations_tracker_searchword (word, lexeme, repository_id)
+    SELECT word, coalesce((tsvector_to_array(to_tsvector('english', word)))[1], ''), %(scope)s
+    FROM (
+        SELECT DISTINCT word FROM search_stage,
+            unnest(string_to_array(names || ' ' || words || ' ' || prose || ' ' || code, ' ')) AS word
+        WHERE length(word) BETWEEN %(shortest)s AND %(longest)s
+        EXCEPT SELECT word FROM migrations_tracker_searchword
+        WHERE repository_id IS NOT DISTINCT FROM %(scope)s
+    ) AS fresh
 """
 
 
@@ -114,7 +117,7 @@ def _scope_write(source: Source, scope: int | None, state: str) -> int:
             count = cursor.rowcount
         cursor.execute(_WRITE)
         count += cursor.rowcount
-        cursor.execute(_WORDS, [SHORTEST_WORD, LONGEST])
+        cursor.execute(_WORDS, {"scope": scope, "shortest": SHORTEST_WORD, "longest": LONGEST})
         if state:
             mark = SearchMark.objects.filter(in_scope("repository_id", scope), kind=source.kind).first()
             mark = mark or SearchMark(kind=source.kind, repository_id=scope)

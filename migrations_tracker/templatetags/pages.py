@@ -8,7 +8,7 @@ from typing import Any
 
 from django import template
 from django.urls import reverse
-from django.utils.html import escape
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from audit.knowledge.comments import render_comment
@@ -16,6 +16,7 @@ from audit.models import BranchScan, Capability, CapabilityGap, Repository
 from audit.models.lease import RowState
 from audit.models.parity import cell_address
 from audit.models.site import MATCH_PASS_LABELS
+from audit.policy.forms import FORMS_BY_KEY
 from audit.selectors.rules import rule_get
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import Comment
@@ -113,6 +114,14 @@ def match_label(value: str) -> str:
 def rule_name(rule_id: str) -> str:
     """Name a rule by its id."""
     return rule_get(rule_id=rule_id).name
+
+
+@register.filter
+def form_link(form: str) -> SafeString:
+    """Write a form by its key, with a link where it has a page."""
+    if form not in FORMS_BY_KEY:
+        return format_html("{}", form)
+    return format_html('<a href="{}">{}</a>', reverse("form-detail", args=[form]), form)
 
 
 @register.filter

@@ -12,7 +12,8 @@ from django.views.decorators.http import require_GET, require_POST
 from audit.errors import AuditError
 from audit.knowledge.links import LinkKind
 from audit.models import Crate, NoteSubject, Repository
-from audit.selectors.audit_notes import crate_reading, entries_about, notes_of
+from audit.selectors.audit_notes import entries_about, notes_of
+from audit.selectors.crate_reading import crate_reading
 from audit.services.audit_notes import audit_note_add
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.knowledge_forms import AuditNoteForm
@@ -36,7 +37,7 @@ def crate_detail(request: SignedInRequest, slug: str, key: str) -> HttpResponse:
         "repository": crate.repository,
         "branch": branch,
         "commit": commit,
-        "reading": crate_reading(crate=crate, branch=branch),
+        "reading": crate_reading(crate=crate, branch=branch, after=request.GET.get("after", "")),
         "rules": crate_open_counts(branch=branch, crate=crate.name),
         "notes": notes_of(repository=crate.repository, kind=NoteSubject.CRATE, subject=key),
         "entries": entries_about(kind=LinkKind.CRATE, target=key, repositories=[crate.repository]),

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from audit.errors import AuditError
 from audit.knowledge.links import find_links
 from audit.models import EntryRevision, KnowledgeEntry, LinkOrigin
-from audit.selectors.entry_links import attached_list, entry_html
+from audit.selectors.entry_links import Sight, attached_list, entry_html
 from audit.services.knowledge_entries import entry_create, entry_restore, entry_save
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.knowledge_forms import EntryForm
@@ -56,11 +56,12 @@ def entry_edit(request: SignedInRequest, pk: int) -> HttpResponse:
 def entry_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """Show an entry as it is published; those who may write see one that is only a draft."""
     entry = _entry(request, pk)
+    sight = Sight(repositories_seen_by(request.user), entry.repository)
     text = entry.text if entry.is_published else entry.revisions.latest("number").text
     context = {
         "entry": entry,
-        "html": entry_html(text=text, links=find_links(text), repository=entry.repository),
-        "attached": attached_list(entry=entry),
+        "html": entry_html(text=text, links=find_links(text), sight=sight),
+        "attached": attached_list(entry=entry, sight=sight),
     }
     return render(request, "entry_detail.html", context)
 
@@ -95,7 +96,12 @@ def entry_revert(request: SignedInRequest, pk: int) -> HttpResponse:
     try:
         if not (number.isascii() and number.isdigit() and len(number) < 9):
             raise AuditError("Choose a revision.")
-        entry_restore(entry=entry, number=int(number), actor=request.user)
+        entry_restore(
+            entry=entry,
+            number=int(number),
+            actor=request.user,
+            repositories=repositories_seen_by(request.user),
+        )
     except AuditError as error:
         messages.error(request, str(error))
     else:
@@ -121,9 +127,8 @@ def _written(request: SignedInRequest, entry: KnowledgeEntry | None) -> HttpResp
         action = request.POST.get("action", "")
         if action == "preview":
             links = find_links(data["text"])
-            context["html"] = entry_html(
-                text=data["text"], links=links, repository=entry.repository if entry else None
-            )
+            sight = Sight(repositories_seen_by(request.user), entry.repository if entry else None)
+            context["html"] = entry_html(text=data["text"], links=links, sight=sight)
             return render(request, "entry_edit.html", context)
         try:
             saved = _save(request, entry, data, is_draft=action != "publish")
@@ -148,6 +153,7 @@ def _save(
             tags=data["tags"].split(","),
             attached=data["attached"].splitlines(),
             is_draft=is_draft,
+            repositories=repositories_seen_by(request.user),
             seen_number=data["number"] if entry else None,  # type: ignore[arg-type]
             note=data["note"],
         )

@@ -31,6 +31,7 @@ from migrations_tracker.selectors.imported_audits import (
     imported_audit_list,
     imported_audit_page,
 )
+from migrations_tracker.selectors.standings import repositories_seen_by
 
 UNPROCESSABLE = 422
 PREVIEWED = 50
@@ -55,10 +56,13 @@ def audit_index(request: SignedInRequest) -> HttpResponse:
 @permission_required("audit.add_importedaudit", raise_exception=True)
 def audit_add(request: SignedInRequest) -> HttpResponse:
     """Show what a document holds, and import it."""
+    seen = repositories_seen_by(request.user)
     if request.method != "POST":
-        form = AuditImportForm(initial={"repository": request.GET.get("repository", "")[:100]})
+        form = AuditImportForm(
+            initial={"repository": request.GET.get("repository", "")[:100]}, repositories=seen
+        )
         return render(request, "imported_audit_add.html", {"form": form})
-    form = AuditImportForm(request.POST, request.FILES)
+    form = AuditImportForm(request.POST, request.FILES, repositories=seen)
     context: dict[str, object] = {"form": form}
     status = UNPROCESSABLE
     if form.is_valid():

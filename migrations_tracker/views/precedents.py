@@ -4,25 +4,32 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required, permission_required
-from django.http import Http404, HttpResponse
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
 from audit.errors import AuditError
+from audit.knowledge.labels import JSON_LINES, label_lines
 from audit.knowledge.references import ReferenceKind
 from audit.models import Commit, FallbackSite, Precedent, PrecedentKind, Repository, Stance
 from audit.models.reference import REFERENCE_LABELS
+from audit.selectors.field_precision import labels
 from audit.selectors.precedents import contradictions
 from audit.selectors.rules import rule_list
 from audit.services.precedents import precedent_opinion_add, precedent_record
 from migrations_tracker.errors import PlanError
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.lifecycle import TransitionNotAllowedError
+from migrations_tracker.roles import PERMISSIONS
 from migrations_tracker.selectors.branches import branch_choose
+from migrations_tracker.selectors.form_pages import form_choices
 from migrations_tracker.selectors.precedent_list import filters_read, precedent_list, reference_list
+from migrations_tracker.selectors.standings import repositories_seen_by, standing_of
 from migrations_tracker.services.precedents import precedent_follow
 from migrations_tracker.source_frames import frame_of_snippet
 
+OPINIONS_SHOWN = 100
 # What is ruled by moving a site's migration is ruled there.
 RULED_HERE = (PrecedentKind.CATEGORY, PrecedentKind.SEVERITY, PrecedentKind.NOT_A_SITE)
 
@@ -41,6 +48,7 @@ def precedent_index(request: SignedInRequest) -> HttpResponse:
             ),
             "kinds": PrecedentKind.choices,
             "rules": rule_list(),
+            "forms": form_choices(rule=filters.rule, chosen=filters.form),
         }
     return render(request, "precedent_list.html", context)
 
@@ -62,7 +70,9 @@ def precedent_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     context = {
         "precedent": precedent,
         "frame": frame_of_snippet(precedent.code, first_line=precedent.line) if precedent.code else None,
-        "opinions": precedent.opinions.select_related("actor", "site")[:100],
+        "opinions": precedent.opinions.filter(
+            site__repository__in=repositories_seen_by(request.user)
+        ).select_related("actor", "site")[:OPINIONS_SHOWN],
     }
     return render(request, "precedent_detail.html", context)
 
@@ -76,7 +86,14 @@ def precedent_opinion(request: SignedInRequest, pk: int) -> HttpResponse:
     number = request.POST.get("site", "")
     if not (number.isascii() and number.isdigit() and len(number) < 18):
         raise Http404("No site is named.")
-    site = get_object_or_404(FallbackSite.objects.select_related("repository"), pk=int(number))
+    site = get_object_or_404(
+        FallbackSite.objects.select_related("repository"),
+        pk=int(number),
+        repository__in=repositories_seen_by(request.user),
+    )
+    # The address names the precedent; what is ruled on is the site, which may be another repository's.
+    if standing_of(request.user).role_in(site.repository_id) < PERMISSIONS["audit.add_precedentopinion"]:
+        raise PermissionDenied("This needs the role lead in the site's repository.")
     reason = request.POST.get("reason", "")[:10_000]
     try:
         if request.POST.get("stance") == Stance.AGREE:
@@ -115,6 +132,20 @@ def site_ruling(request: SignedInRequest, pk: int) -> HttpResponse:
     else:
         messages.success(request, "Ruled. It is offered where the like of this site appears.")
     return redirect(f"{site.get_absolute_url()}#precedents")
+
+
+@login_required
+@require_GET
+def label_export(request: SignedInRequest, slug: str) -> StreamingHttpResponse:
+    """Give the rulings on what is a site as lines of JSON, narrowed by `rule`, `form` and `commit`."""
+    repository = get_object_or_404(Repository, slug=slug)
+    rule_id, form, commit = (
+        request.GET.get(name, "").replace("\0", "") for name in ("rule", "form", "commit")
+    )
+    rows = labels(repository=repository, rule_id=rule_id, form=form, commit=commit)
+    response = StreamingHttpResponse(label_lines(rows), content_type=JSON_LINES)
+    response["Content-Disposition"] = f'attachment; filename="labels-{repository.slug}.jsonl"'
+    return response
 
 
 @login_required

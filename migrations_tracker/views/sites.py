@@ -18,6 +18,7 @@ from migrations_tracker.http import SignedInRequest
 from migrations_tracker.models import SavedFilter
 from migrations_tracker.models.site_migration import STATUS_LABELS
 from migrations_tracker.selectors.branches import branch_choose
+from migrations_tracker.selectors.form_pages import form_choices
 from migrations_tracker.selectors.overview import LEVELS
 from migrations_tracker.selectors.site_csv import site_csv
 from migrations_tracker.selectors.site_detail import site_page
@@ -31,6 +32,7 @@ from migrations_tracker.selectors.site_list import (
     filters_read,
     site_list,
 )
+from migrations_tracker.selectors.standings import repository_ids_seen_by
 from migrations_tracker.selectors.watching import with_watch
 from migrations_tracker.views import subject_changes
 from migrations_tracker.views.subject_changes import Forms
@@ -51,6 +53,7 @@ def site_index(request: SignedInRequest) -> HttpResponse:
         context |= {
             "page": site_list(branch=choice.branch, filters=filters, cursor=cursor),
             "rules": [(rule.id, f"{rule.id} {rule.name}") for rule in rule_list()],
+            "forms": form_choices(rule=filters.rule, chosen=filters.form),
             "columns": columns_read(request.GET),
             "all_columns": COLUMNS.items(),
             "saved": SavedFilter.objects.filter(
@@ -132,5 +135,6 @@ def _site_page(
     forms: Forms | None = None,
     status: HTTPStatus = HTTPStatus.OK,
 ) -> HttpResponse:
-    context = {"data": site_page(site=site), "site": site, "forms": forms or Forms()}
+    data = site_page(site=site, seen=repository_ids_seen_by(request.user))
+    context = {"data": data, "site": site, "forms": forms or Forms()}
     return render(request, "site_detail.html", context, status=status)

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
-from ninja import Router
+from typing import Annotated
 
+from django.http import StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from ninja import Query, Router, Schema
+
+from audit.knowledge.labels import JSON_LINES, label_lines
+from audit.selectors.field_precision import labels
 from audit.selectors.policy import ClausePage, clause_find, clauses_by_kind, clauses_of_rule
 from audit.selectors.rules import RulePage, rule_find, rule_list
+from migrations_tracker.api.v1.choosing import repository_named
+from migrations_tracker.api.v1.parameters import Word
 from migrations_tracker.api.v1.problems import not_found
 from migrations_tracker.api.v1.security import ProgramRequest
 from migrations_tracker.api.v1.shapes import ClauseOut, RuleOut
+from migrations_tracker.selectors.standings import repositories_seen_by
 
 router = Router(tags=["knowledge"])
+
+
+class LabelQuery(Schema):
+    """What the labels are narrowed to; `commit` is the start of a commit's id."""
+
+    rule: Word = ""
+    form: Word = ""
+    commit: Word = ""
 
 
 @router.get("/rules", response=list[RuleOut])
@@ -22,10 +39,19 @@ def rule_index(request: ProgramRequest) -> list[RuleOut]:
 @router.get("/rules/{key}", response=RuleOut)
 def rule_get(request: ProgramRequest, key: str) -> RuleOut:
     """Show a rule by its id or name."""
-    found = rule_find(key=key)
+    found = rule_find(key=key, repositories=repositories_seen_by(request.user))
     if found is None:
         raise not_found("rule")
     return _rule(found)
+
+
+@router.get("/repositories/{slug}/labels", response=None, url_name="labels")
+def label_index(
+    request: ProgramRequest, slug: str, query: Annotated[LabelQuery, Query()]
+) -> HttpResponseBase:
+    """Send the rulings in force on what is a site and what is none, as lines of JSON."""
+    rows = labels(repository=repository_named(slug), rule_id=query.rule, form=query.form, commit=query.commit)
+    return StreamingHttpResponse(label_lines(rows), content_type=JSON_LINES)
 
 
 @router.get("/clauses", response=list[ClauseOut])

@@ -28,6 +28,7 @@ from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import SiteMigration, Suppression
 from migrations_tracker.selectors.site_detail import SitePageData, site_page
 from migrations_tracker.selectors.site_list import SiteFilters, cursor_decode, site_list
+from migrations_tracker.selectors.standings import repository_ids_seen_by
 from migrations_tracker.services.comments import comment_create
 from migrations_tracker.services.site_migrations import site_migration_assign, site_migration_transition
 
@@ -40,6 +41,7 @@ class SiteQuery(Schema):
     branch: Word = ""
     seen: Literal["open", "absent", "left", "any"] = "open"
     rule: Word = ""
+    form: Word = ""
     crate: Word = ""
     level: Level | None = None
     status: Status | None = None
@@ -78,6 +80,7 @@ def site_index(request: ProgramRequest, slug: str, query: Annotated[SiteQuery, Q
         seen=query.seen,
         crate=query.crate.strip(),
         rule=query.rule.strip(),
+        form=query.form.strip(),
         level=query.level or "",
         status=query.status or "",
         text=query.q.strip(),
@@ -96,7 +99,7 @@ def site_index(request: ProgramRequest, slug: str, query: Annotated[SiteQuery, Q
 @router.get("/sites/{pk}", response=SiteDetail)
 def site_get(request: ProgramRequest, pk: Key) -> SiteDetail:
     """Show a site with its evidence, its rationale and its history."""
-    return _detail(site_page(site=site_numbered(pk)))
+    return _detail(site_page(site=site_numbered(pk), seen=repository_ids_seen_by(request.user)))
 
 
 @router.post("/sites/{pk}/transitions", response=MigrationOut)

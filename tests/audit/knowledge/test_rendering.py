@@ -21,7 +21,7 @@ def resolve(kind: str, target: str) -> tuple[str, str] | None:
 def test_a_cross_link_is_a_link_and_a_broken_one_is_marked() -> None:
     html = render_markdown("[[rule:FT001]] [[rule:FT001|mine]] [[rule:FT999]] `[[rule:FT001]]`", resolve)
     assert '<a href="/rules/FT001/">FT001 &lt;b&gt;</a> <a href="/rules/FT001/">mine</a>' in html
-    assert '<span class="broken-link" title="It leads nowhere">rule:FT999</span>' in html
+    assert '<span class="broken-link" title="It leads nowhere that you may see">rule:FT999</span>' in html
     assert "<code>[[rule:FT001]]</code>" in html
 
 

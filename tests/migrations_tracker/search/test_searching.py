@@ -14,10 +14,17 @@ from django.urls import reverse
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from audit.models import FallbackSite, PrecedentKind, Repository
+from audit.knowledge.links import LinkKind
+from audit.models import Crate, FallbackSite, NoteSubject, PrecedentKind, Repository
+from audit.parity.catalogue import newest
+from audit.policy.clauses import load_policy
+from audit.policy.forms import FORMS
+from audit.rules import RULES
+from audit.services.audit_notes import audit_note_add
 from audit.services.knowledge_entries import entry_create, entry_save
 from audit.services.precedents import precedent_record
 from migrations_tracker.models import SearchDocument
+from migrations_tracker.search.documents import Source
 from migrations_tracker.search.registry import SOURCES, SOURCES_BY_KIND
 from migrations_tracker.search.words import indexed, tokens
 from migrations_tracker.selectors.search import SearchFilters, search
@@ -25,13 +32,28 @@ from migrations_tracker.services.api_tokens import api_token_create
 from migrations_tracker.services.search import search_refresh, search_reindex
 from tests.factories import ingest, make_report, make_repository, make_result, make_user
 
-# What is written down by people or found by a machine, and can be opened on a page of its own.
-SEARCHED_MODELS = {
-    "FallbackSite": "site",
-    "Precedent": "precedent",
-    "KnowledgeEntry": "entry",
-    "ImportedFinding": "finding",
-    "WorkUnit": "unit",
+# Each has a page, and is found under another kind, or is nothing that is looked up by words.
+NOT_SEARCHED = {
+    "TextReference": "found by the texts that name it",
+    "ImportedAudit": "found by its findings",
+    "Repository": "what the answers are narrowed to",
+    "MatchRuling": "the operator is found",
+    "OperationMatch": "the operator is found",
+    "CapabilityGap": "the operator is found",
+    "HeldDrop": "a question of one moment",
+    "ScanRequest": "a run of the machinery",
+    "ScanRun": "a run of the machinery",
+    "MigrationReport": "a run of the machinery",
+    "Schedule": "a run of the machinery",
+    "BulkChange": "a run of the machinery",
+    "Delivery": "a run of the machinery",
+    "Verification": "a run of the machinery",
+    "MechanicalReport": "a run of the machinery",
+    "VerificationJob": "a run of the machinery",
+    "VerificationRequest": "a run of the machinery",
+    "Runner": "one of few, in a list",
+    "SavedFilter": "one of few, in a list",
+    "Plan": "its units are found",
 }
 
 
@@ -52,11 +74,51 @@ def keys(question: str, **narrowed: str) -> list[str]:
     return [f"{hit.kind}:{hit.title if hit.kind == 'site' else hit.key}" for hit in answer.hits]
 
 
-def test_every_kind_is_registered_once_and_every_searched_model_exists() -> None:
+def test_every_source_is_registered_once() -> None:
     assert len(SOURCES_BY_KIND) == len(SOURCES)
-    assert {"clause", "rule", "form", "operator", *SEARCHED_MODELS.values()} == SOURCES_BY_KIND.keys()
-    names = {model.__name__ for model in apps.get_models()}
-    assert names >= SEARCHED_MODELS.keys()
+    assert {type(source) for source in SOURCES} == set(Source.__subclasses__())
+
+
+def test_everything_that_has_a_page_of_its_own_is_searched_or_says_why_not() -> None:
+    with_pages = {model.__name__ for model in apps.get_models() if hasattr(model, "get_absolute_url")}
+    searched = {source.model.__name__ for source in SOURCES if source.model is not None}
+    assert with_pages - searched == {*NOT_SEARCHED} & with_pages
+    assert not searched & NOT_SEARCHED.keys()
+
+
+def test_everything_that_can_be_linked_to_is_searched() -> None:
+    kinds = {"operator" if kind is LinkKind.OPERATOR else kind.value for kind in LinkKind}
+    assert kinds <= SOURCES_BY_KIND.keys()
+
+
+def test_all_that_is_shipped_is_in_the_index(db: None) -> None:
+    search_refresh(kinds=["clause", "rule", "form", "operator"])
+    shipped = {
+        "clause": {clause.id for clause in load_policy().clauses},
+        "rule": {rule.id for rule in RULES},
+        "form": {form.key for form in FORMS},
+        "operator": {f"aten::{base}" for base in newest().by_base},
+    }
+    for kind, wanted in shipped.items():
+        assert set(SearchDocument.objects.filter(kind=kind).values_list("key", flat=True)) == wanted, kind
+
+
+def test_a_crate_and_a_note_on_it_are_found(site: FallbackSite) -> None:
+    note = audit_note_add(
+        repository=site.repository,
+        kind=NoteSubject.CRATE,
+        subject="minitorch-gpu",
+        revision=site.form_commit.object_id,  # type: ignore[union-attr]
+        read_on=site.created_at.date(),
+        paths=[site.path],
+        text="Streams are never synchronised.",
+        reader=make_user("ruth"),
+    )
+    search_refresh(kinds=["crate", "note"])
+    assert keys("minitorch-gpu", kind="crate") == [f"crate:{Crate.objects.get(name='minitorch-gpu').pk}"]
+    assert keys("synchronised streams") == [f"note:{note.pk}"]
+    search_reindex()
+    assert keys("synchronised streams", kind="note") == [f"note:{note.pk}"]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +186,7 @@ def test_what_is_as_it_was_is_not_written_again(site: FallbackSite) -> None:
     assert search_refresh()
     assert not search_refresh()
     ingest(site.repository, make_report([make_result("minitorch_gpu::kernels::gpu_erfinv")]))
-    assert search_refresh().keys() == {"site"}
+    assert search_refresh().keys() == {"site", "crate"}
     assert "site:minitorch_gpu::kernels::gpu_erfinv" in keys("erfinv", kind="site")
 
 

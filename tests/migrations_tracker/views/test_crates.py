@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import timedelta
 
 import pytest
@@ -14,7 +16,7 @@ from django.utils import timezone
 from audit.errors import AuditError
 from audit.models import AuditNote, Branch, Crate, FallbackSite, NoteSubject, Repository
 from audit.scanner.report import FileStatus, ManifestEntry
-from audit.selectors.audit_notes import crate_reading
+from audit.selectors.crate_reading import FILES_SHOWN, crate_reading
 from audit.services.audit_notes import audit_note_add
 from audit.services.knowledge_entries import entry_create, entry_save
 from migrations_tracker.roles import Role
@@ -61,6 +63,35 @@ def test_a_file_is_read_until_its_content_changes(scanned: Repository, ada: User
     ingest(scanned, make_report([make_result()], files=[OTHER, edited]))
     reading = crate_reading(crate=crate, branch=Branch.objects.get())
     assert (reading.files_read, reading.files_changed) == (0, 1)
+
+
+def test_a_crate_of_many_files_is_read_in_pages_and_counted_whole(
+    repository: Repository,
+    ada: User,
+    root_client: Client,
+    django_assert_max_num_queries: Callable[[int], AbstractContextManager[object]],
+) -> None:
+    many = [f"{CRATE}/src/m{number:03}.rs" for number in range(FILES_SHOWN + 30)]
+    ingest(repository, make_report([make_result()], files=[*many, f"{CRATE}x/src/lib.rs"]))
+    for number in range(25):
+        note(repository, ada, paths=[many[number]])
+    crate, branch = Crate.objects.get(name=CRATE), Branch.objects.get()
+    first = crate_reading(crate=crate, branch=branch)
+    second = crate_reading(crate=crate, branch=branch, after=first.next)
+    listed = [file.path for file in (*first.files, *second.files)]
+    assert (len(first.files), second.next) == (FILES_SHOWN, "")
+    assert sorted(listed) == sorted([*many, OPS])
+    assert listed[-25:] == many[:25]
+    assert (
+        (first.file_count, first.files_read) == (len(many) + 1, 25) == (second.file_count, second.files_read)
+    )
+    for nonsense in ("9:x", "x", "1", ":"):
+        assert crate_reading(crate=crate, branch=branch, after=nonsense).files
+    page = reverse("crate-detail", args=[repository.slug, CRATE])
+    assert 'rel="next"' in root_client.get(page).content.decode()
+    for address in (page, f"{page}?after={first.next}"):
+        with django_assert_max_num_queries(12):
+            assert root_client.get(address).status_code == 200
 
 
 def test_a_folder_stands_for_what_is_in_it(scanned: Repository, ada: User) -> None:

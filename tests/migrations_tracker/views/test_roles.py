@@ -130,6 +130,8 @@ def everything(addresses: dict[str, str], repository: Repository, site: Fallback
 def address_of(name: str, repository: Repository, site: FallbackSite) -> str:
     if name == "site-ruling":
         return reverse(name, args=[site.pk])
+    if name == "label-export":
+        return reverse(name, args=[repository.slug])
     if name == "crate-detail":
         return reverse(name, args=[repository.slug, "minitorch-gpu"])
     if name == "audit-note-add":
