@@ -12,7 +12,16 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from audit.models import Branch, Commit, OperationMatch, Repository, RepositoryKind, RowState, ScanRun
+from audit.models import (
+    Branch,
+    Commit,
+    OperationMatch,
+    Repository,
+    RepositoryKind,
+    RepositoryPolicy,
+    RowState,
+    ScanRun,
+)
 from audit.parity.capability import Case, Cell, Effect, Implementation, Layer, Place, State
 from audit.parity.catalogue import Direction, newest
 from audit.parity.counterparts import Support, SupportState
@@ -38,6 +47,7 @@ from audit.services.gaps import capability_gaps_follow
 from audit.services.ingest import IngestSummary, scan_report_ingest
 from audit.services.leases import lease_claim
 from audit.services.matches import matches_store
+from audit.services.repository_policies import policy_clause_publish, policy_levels_publish
 from migrations_tracker.models import Membership
 from migrations_tracker.roles import Role
 from migrations_tracker.services.follow_up import gaps_follow_up, scan_run_follow_up
@@ -207,3 +217,23 @@ def store_capabilities(
         capabilities_store(scan_run=scan_run, report=report, capabilities=capabilities)
         changes = capability_gaps_follow(scan_run=scan_run, report=report, capabilities=capabilities)
         gaps_follow_up(scan_run=scan_run, changes=changes)
+
+
+def make_own_policy(repository: Repository, author: User) -> RepositoryPolicy:
+    """Publish a clause of a repository's own, P1 on FT001, and level none for FT014."""
+    parts = {
+        "kind": "forbidden",
+        "title": "No host body in the solver",
+        "text": "The solver crate has no host body, gated or not.",
+        "reason": "It runs where no host memory is left.",
+        "pytorch": "torch.linalg has none on CUDA either.",
+        "right": "pub fn solve() -> GpuResult<()> {\n    launch()\n}",
+        "rules": ["FT001"],
+        "forms": ["early-return"],
+    }
+    policy_clause_publish(
+        repository=repository, clause_id="", parts=parts, reason="Agreed.", actor=author, based_on=0
+    )
+    return policy_levels_publish(
+        repository=repository, levels={"FT014": "none"}, reason="Kept as prose.", actor=author, based_on=1
+    )

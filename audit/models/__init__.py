@@ -32,6 +32,7 @@ from audit.models.parity import (
 from audit.models.precedent import Precedent, PrecedentKind, PrecedentOpinion, Stance
 from audit.models.reference import ReferenceSource, TextReference
 from audit.models.repository import Branch, Commit, Crate, Repository, RepositoryKind
+from audit.models.repository_policy import RepositoryPolicy
 from audit.models.result import Result
 from audit.models.scan import AskedBy, ScanChunk, ScanFile, ScanRequest, ScanRule, ScanRun
 from audit.models.site import FallbackSite, Lineage, SiteState
@@ -82,6 +83,7 @@ __all__ = [
     "ReferenceSource",
     "Repository",
     "RepositoryKind",
+    "RepositoryPolicy",
     "Result",
     "RowState",
     "ScanChunk",

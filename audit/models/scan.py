@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from audit.models.lease import LeasedRow, RowState, lease_constraints, waiting_index
 from audit.models.repository import Branch, Commit, Repository
+from audit.policy.editions import PolicyVersion
 from audit.scanner.report import FileStatus, RuleStatus
 
 PHASES = ("read", "extract", "link", "judge", "ingest")
@@ -66,8 +67,9 @@ class ScanRequest(LeasedRow):
 
 
 class ScanRun(LeasedRow):
-    """One scan of one commit by one judge: scanner version, profile and `ptxas` version.
+    """One scan of one commit by one judge: scanner version, profile, `ptxas` version and policy.
 
+    `policy_version` is the policy it was judged under: `1`, or `1+3` where the repository had its own.
     `branch` is the branch whose site states the scan may change, if it may.
     """
 
@@ -80,6 +82,7 @@ class ScanRun(LeasedRow):
     profile_name = models.CharField(max_length=200)
     profile_hash = models.CharField(max_length=64)
     ptxas_version = models.CharField(max_length=40, blank=True)
+    policy_version = models.CharField(max_length=20, blank=True)
 
     phase = models.CharField(max_length=10, blank=True)
     done = models.PositiveIntegerField(default=0)
@@ -102,7 +105,7 @@ class ScanRun(LeasedRow):
             *lease_constraints("scan_run"),
             models.UniqueConstraint(
                 name="scan_run_once_per_commit_and_judge",
-                fields=["commit", "scanner_version", "profile_hash", "ptxas_version"],
+                fields=["commit", "scanner_version", "profile_hash", "ptxas_version", "policy_version"],
             ),
         )
         indexes = (
@@ -117,6 +120,12 @@ class ScanRun(LeasedRow):
     def judge(self) -> tuple[str, str, str]:
         """What judged: scanner version, digest of the profile, `ptxas` version."""
         return self.scanner_version, self.profile_hash, self.ptxas_version
+
+    @property
+    def own_policy(self) -> int:
+        """The number of the repository's own policy that it was judged under; 0 for none."""
+        version = PolicyVersion.parse(self.policy_version)
+        return version.own if version is not None else 0
 
     def get_absolute_url(self) -> str:
         return reverse("scan-detail", args=[self.pk])

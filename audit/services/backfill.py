@@ -155,15 +155,17 @@ def _missing(
     """
     digests = {profile.name: profile.digest for profile in _profiles(repository)}
     ptxas = writer.assembler_version
+    rows = {row.scan_run_id: row for row in BranchScan.objects.filter(branch=branch)}
+    scans = ScanRun.objects.filter(
+        repository=repository, state=RowState.SUCCEEDED, scanner_version=scanner_version()
+    )
+    # Of a commit that was scanned under several policies, the scan in the history counts, else the newest.
     stored = {
         scan.commit.object_id: scan
-        for scan in ScanRun.objects.filter(
-            repository=repository, state=RowState.SUCCEEDED, scanner_version=scanner_version()
-        ).select_related("commit")
+        for scan in sorted(scans.select_related("commit"), key=lambda scan: (scan.pk in rows, scan.pk))
         if digests.get(scan.profile_name) == scan.profile_hash
         and parts_of(scan.ptxas_version)[0] in ("", ptxas)
     }
-    rows = {row.scan_run_id: row for row in BranchScan.objects.filter(branch=branch)}
     missing = []
     is_chained = True
     for one in planned:

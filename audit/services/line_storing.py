@@ -12,10 +12,12 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from audit.models import Branch, BranchScan, Commit, Repository, Result, RowState, ScanRun, SiteState
+from audit.scanner.levels import with_levels
 from audit.scanner.line import ScannedCommit
 from audit.scanner.pipeline import scanner_version
 from audit.scanner.ptx.assembler import find_assembler
 from audit.scanner.report import BaselineState, ScanReport, SiteOutcome
+from audit.selectors.repository_policies import levels_of, version_in_force
 from audit.services.branch_history import branch_scan_write
 from audit.services.commit_line import PlannedCommit
 from audit.services.copying import ids_among
@@ -118,6 +120,8 @@ class LineWriter:
         self._moves_sites = branch.last_scan is None
         assembler = find_assembler(cache=Path(settings.SCAN_CACHE_DIR), jobs=1)
         self.assembler_version = assembler.version if assembler is not None else ""
+        self._policy_version = str(version_in_force(repository=repository))
+        self._levels = levels_of(repository=repository, version=self._policy_version)
 
     def continues(self, row: BranchScan) -> bool:
         """Whether a row of the history follows what was written last."""
@@ -137,13 +141,14 @@ class LineWriter:
             if scanned.report is None:
                 self._fail(commit, scanned.failure_reason)
                 return
-            scan_run = self._scan_run(commit, scanned.report)
+            report = with_levels(scanned.report, self._levels)
+            scan_run = self._scan_run(commit, report)
             absent, reopened = 0, 0
             if not scan_run.is_over:
-                self._store_results(scan_run, scanned.report)
+                self._store_results(scan_run, report)
             if planned.is_on_line:
-                absent, reopened = self._move(scan_run, planned, scanned.report)
-            self._close(scan_run, scanned.report, planned, absent, reopened)
+                absent, reopened = self._move(scan_run, planned, report)
+            self._close(scan_run, report, planned, absent, reopened)
 
     def _scan_run(self, commit: Commit, report: ScanReport) -> ScanRun:
         """Return the row of a scan; what was asked for before and did not succeed is taken over."""
@@ -152,6 +157,7 @@ class LineWriter:
             "scanner_version": report.scanner_version,
             "profile_hash": report.profile_hash,
             "ptxas_version": report.ptxas_version,
+            "policy_version": self._policy_version,
         }
         scan_run = ScanRun.objects.select_for_update().filter(**judge).first()
         if scan_run is not None and scan_run.state == RowState.SUCCEEDED:

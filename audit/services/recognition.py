@@ -69,7 +69,9 @@ def _parents(scan_run: ScanRun) -> _Parents:
             scanner_version=scan_run.scanner_version,
             profile_hash=scan_run.profile_hash,
             ptxas_version=scan_run.ptxas_version,
-        ).select_related("commit")
+        )
+        .order_by("id")
+        .select_related("commit")
     }
     if _is_only_branch(scan_run, scans):
         return _Parents({}, {}, are_all_scanned=False)

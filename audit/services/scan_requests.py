@@ -180,6 +180,7 @@ def scan_run_request(
         scanner_version=judge.scanner_version,
         profile_hash=judge.profile_hash,
         ptxas_version=judge.ptxas_version,
+        policy_version=judge.policy_version,
         defaults={
             "repository": repository,
             "branch": branch,

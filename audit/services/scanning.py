@@ -16,6 +16,7 @@ from audit.rules.base import Rule
 from audit.scanner.errors import ScanError
 from audit.scanner.inventory import Inventory, inventory_of
 from audit.scanner.judge import Judgement
+from audit.scanner.levels import with_levels
 from audit.scanner.pipeline import scan, scanner_version
 from audit.scanner.profile import Profile, load_profile
 from audit.scanner.profile_choice import ChosenProfile, profile_for
@@ -24,6 +25,7 @@ from audit.scanner.ptx.driver import DriverAnswers, judged_by, parts_of
 from audit.scanner.report import EarlierResult, Progress, ScanReport
 from audit.scanner.source.base import Content, Source
 from audit.scanner.source.opening import open_source
+from audit.selectors.repository_policies import levels_of, version_in_force
 from audit.services.capabilities import Capabilities, capabilities_derive
 from audit.services.driver_answers import driver_answers_until, driver_label
 from audit.services.extraction import TellWorkers, extraction_share
@@ -46,17 +48,22 @@ class Judge:
     profile_name: str
     profile_hash: str
     ptxas_version: str
+    policy_version: str = ""
 
 
 def judge_current(*, repository: Repository, commit: Commit) -> Judge:
     """Name the judge that this installation scans a commit with."""
     loaded = _profile(repository, commit)
     version = judged_by(_assembler_version(), driver_label(repository=repository))
-    return Judge(scanner_version(), loaded.name, loaded.digest, version)
+    policy = str(version_in_force(repository=repository))
+    return Judge(scanner_version(), loaded.name, loaded.digest, version, policy)
 
 
 def is_judged_by(*, scan_run: ScanRun, judge: Judge) -> bool:
-    """Whether a judge can do the scan that was asked for: what drivers answered since, it leaves unheard."""
+    """Whether a judge can do the scan that was asked for.
+
+    What drivers answered since, it leaves unheard, and every version of the policy is still there.
+    """
     asked = (scan_run.scanner_version, scan_run.profile_hash, parts_of(scan_run.ptxas_version)[0])
     return asked == (judge.scanner_version, judge.profile_hash, parts_of(judge.ptxas_version)[0])
 
@@ -130,7 +137,9 @@ def _scanned(
             observe=observe,
             earlier=earlier,
         )
-    return Scanned(replace(report, profile_reason=chosen.reason), *derived[0])
+    levels = levels_of(repository=scan_run.repository, version=scan_run.policy_version)
+    report = with_levels(replace(report, profile_reason=chosen.reason), levels)
+    return Scanned(report, *derived[0])
 
 
 def commit_observe(*, repository: Repository, commit: Commit, observe: Callable[[Judgement], None]) -> None:

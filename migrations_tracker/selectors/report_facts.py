@@ -61,7 +61,7 @@ def report_facts(*, report: MigrationReport) -> ReportDocument:
             profile=scan_run.profile_name,
             profile_hash=scan_run.profile_hash,
             ptxas_version=scan_run.ptxas_version,
-            policy_version=CURRENT_VERSION,
+            policy_version=scan_run.policy_version or CURRENT_VERSION,
         ),
         file_count=scan_run.file_count,
         line_count=scan_run.line_count,

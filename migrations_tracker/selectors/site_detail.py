@@ -6,11 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from audit.models import Branch, BranchScan, Capability, FallbackSite, Lineage, Result, SiteState
+from audit.models import (
+    Branch,
+    BranchScan,
+    Capability,
+    FallbackSite,
+    Lineage,
+    Result,
+    SiteState,
+)
 from audit.parity.capability import Place
 from audit.parity.rationale import Rationale
-from audit.policy.clauses import Clause
+from audit.policy.clauses import Clause, own_clauses
 from audit.selectors.policy import clauses_of_outcome, clauses_of_rule
+from audit.selectors.repository_policies import clauses_resting, own_policy_said
 from audit.selectors.rules import RulePage, rule_get
 from audit.selectors.source import source_texts
 from migrations_tracker.models import Comment, SiteMigration, Suppression, Transition
@@ -50,6 +59,8 @@ class SitePageData:
     site: FallbackSite
     rule: RulePage
     clauses: Sequence[Clause]
+    own_clauses: Sequence[Clause]
+    level_is_given: bool
     outcome_clauses: Sequence[Clause]
     rationales: Sequence[tuple[Capability | None, Rationale]]
     branch: Branch | None
@@ -74,7 +85,10 @@ def site_page(*, site: FallbackSite, seen: tuple[int, ...] | None) -> SitePageDa
     """Gather what the site's page shows to who sees these repositories, None for all."""
     states = list(
         SiteState.objects.filter(site=site)
-        .annotate(**said_of_symbol(repository_id=site.repository_id))
+        .annotate(
+            **said_of_symbol(repository_id=site.repository_id),
+            **own_policy_said(repository_id=site.repository_id),
+        )
         .select_related(
             "branch",
             "first_seen_scan__commit",
@@ -93,6 +107,8 @@ def site_page(*, site: FallbackSite, seen: tuple[int, ...] | None) -> SitePageDa
         site=site,
         rule=rule_get(rule_id=site.rule_id),
         clauses=clauses_of_rule(rule_id=site.rule_id),
+        own_clauses=_own_clauses(state) if state else (),
+        level_is_given=_level_is_given(state, result),
         outcome_clauses=clauses_of_outcome(outcome=state.outcome) if state else (),
         rationales=_rationales(state, result) if state else (),
         branch=state.branch if state else None,
@@ -120,6 +136,19 @@ def site_page(*, site: FallbackSite, seen: tuple[int, ...] | None) -> SitePageDa
         ptx_loads=_ptx_loads(site, state, result) if site.rule_id == BROKEN_PTX else (),
         knowledge=site_knowledge(site=site, result=result, seen=seen),
     )
+
+
+def _own_clauses(state: SiteState) -> tuple[Clause, ...]:
+    rows = getattr(state, "own_policy_clauses", None) or []
+    return clauses_resting(own_clauses(rows), rule_id=state.rule_id, form=state.form)
+
+
+def _level_is_given(state: SiteState | None, result: Result | None) -> bool:
+    """Whether the policy that a result was judged under gave its rule the level."""
+    number = result.scan_run.own_policy if result is not None else 0
+    versions = getattr(state, "own_policy_levels", None) or []
+    given: Mapping[str, str] = next((one["levels"] for one in versions if one["number"] == number), {})
+    return result is not None and result.rule_id in given
 
 
 def _is_gone_by_scanner(state: SiteState) -> bool:

@@ -13,6 +13,7 @@ from audit.selectors.audit_notes import entries_about
 from audit.selectors.policy import clause_find, clauses_by_kind, policy_current
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.selectors import overview
+from migrations_tracker.selectors.policy_pages import policies_of_repositories
 from migrations_tracker.selectors.standings import repositories_seen_by
 from migrations_tracker.source_frames import frame_of_example
 
@@ -35,7 +36,8 @@ def policy_index(request: SignedInRequest) -> HttpResponse:
         (*KIND_TEXTS[kind], [(page, sum(counts[rule.id] for rule in page.rules)) for page in pages])
         for kind, pages in clauses_by_kind()
     ]
-    return render(request, "policy_index.html", {"policy": policy_current(), "kinds": kinds})
+    own = policies_of_repositories(repositories=repositories_seen_by(request.user))
+    return render(request, "policy_index.html", {"policy": policy_current(), "kinds": kinds, "own": own})
 
 
 @login_required

@@ -12,8 +12,10 @@ from audit.policy.clauses import (
     ClauseKind,
     Policy,
     PolicyError,
-    compare_policies,
     load_policy,
+    own_clause_plain,
+    own_clauses,
+    parse_own_clause,
     parse_policy,
 )
 from tests.toolchain import rust_program
@@ -131,11 +133,21 @@ def test_a_clause_cannot_be_defined_twice() -> None:
         _policy(_row(), _row())
 
 
-def test_versions_are_compared_clause_by_clause() -> None:
-    old = _policy(_row(), _row(id="M2"), _row(id="M3"))
-    new = _policy(_row(), _row(id="M2", text="y"), _row(id="M4"))
-    difference = compare_policies(old, new)
-    assert (difference.added, difference.removed, difference.changed) == (("M4",), ("M3",), ("M2",))
+def test_a_clause_of_a_project_is_numbered_apart_and_names_what_rests_on_it() -> None:
+    row = {**_row(id="P1", kind="forbidden"), "rules": ["FT001"], "forms": ["early-return"]}
+    known = {"rule_ids": {"FT001"}, "form_keys": {"early-return"}}
+    clause = parse_own_clause(row, **known)
+    assert (clause.is_own, clause.rules, clause.forms) == (True, ("FT001",), ("early-return",))
+    assert own_clauses([own_clause_plain(clause)]) == (clause,)
+    for changes, message in (
+        ({"id": "F1"}, "the id that a project adds starts with `P`"),
+        ({"rules": ["FT099"]}, "there is no rule `FT099`"),
+        ({"forms": ["nothing"]}, "there is no form `nothing`"),
+        ({"kind": "wished"}, "there is no kind `wished`"),
+        ({"pytorch": ""}, "`pytorch` is missing"),
+    ):
+        with pytest.raises(PolicyError, match=message):
+            parse_own_clause({**row, **changes}, **known)
 
 
 def test_an_unknown_version_is_refused() -> None:

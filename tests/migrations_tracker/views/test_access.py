@@ -29,6 +29,7 @@ from tests.factories import (
     ingest,
     make_capability,
     make_match,
+    make_own_policy,
     make_report,
     make_repository,
     make_result,
@@ -53,6 +54,7 @@ POST_ONLY = {
     "site-assign",
     "report-ask",
     "repository-follow",
+    "repository-policy-levels",
     "repository-pushes",
     "token-revoke",
     "subscription-stop",
@@ -97,6 +99,8 @@ EARLY, LATE = datetime(2026, 6, 1, tzinfo=UTC), datetime(2026, 6, 8, tzinfo=UTC)
 MAX_QUERIES = 12
 KEYS = {
     "clause-detail": "F1",
+    "repository-clause": "P1",
+    "repository-clause-edit": "P1",
     "capability-detail": "aten::exp",
     "operator-detail": "aten::exp",
     "form-detail": "early-return",
@@ -139,6 +143,7 @@ def addresses(site: FallbackSite, repository: Repository) -> dict[str, str]:
         actor=make_user("ruth"),
         seen_count=SiteMigration.objects.exclude(site=None).count(),
     )
+    make_own_policy(repository, make_user("hedy"))
     schedule = schedule_request(plan=plan, actor=None)
     lineage = Lineage.objects.earliest("pk")
     ruling = lineage_confirm(lineage=lineage, actor=make_user("mary"))

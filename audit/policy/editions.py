@@ -1,0 +1,154 @@
+"""What a project is held to: a version of the house's policy, with its own clauses and levels; compared."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from audit.policy.clauses import CURRENT_VERSION, Clause, load_policy
+from audit.scanner.report import Level
+
+_VERSION = re.compile(r"(?P<house>[1-9]\d{0,5})(?:\+(?P<own>[1-9]\d{0,8}))?")
+_TOKEN = re.compile(r"\s+|\w+|[^\w\s]")
+# The parts of a clause, as they are compared and called.
+_PARTS = (
+    ("title", "Title"),
+    ("kind", "Kind"),
+    ("text", "Text"),
+    ("reason", "Reason"),
+    ("pytorch", "What PyTorch does"),
+    ("right", "Right in Rust"),
+    ("wrong", "Wrong in Rust"),
+    ("rules", "Rules that rest on it"),
+    ("forms", "Forms that rest on it"),
+)
+
+
+class PolicyVersion(NamedTuple):
+    """A version of the house's policy, and the number of a project's own version; 0 where it has none."""
+
+    house: str = CURRENT_VERSION
+    own: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.house}+{self.own}" if self.own else self.house
+
+    @classmethod
+    def parse(cls, text: str) -> PolicyVersion | None:
+        """Read a version as it is written, `1` or `1+3`; None where it is none."""
+        found = _VERSION.fullmatch(text)
+        return cls(found["house"], int(found["own"] or 0)) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class Edition:
+    """A policy as it was in force: the house's clauses, then the project's, and the levels given to rules."""
+
+    version: PolicyVersion
+    clauses: tuple[Clause, ...]
+    levels: Mapping[str, Level] = field(default_factory=dict)
+
+
+class Words(NamedTuple):
+    """A run of text: `same`, `added` or `removed`."""
+
+    kind: str
+    text: str
+
+
+class ChangedPart(NamedTuple):
+    """A part of a clause that is not what it was."""
+
+    label: str
+    words: tuple[Words, ...]
+    is_code: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedClause:
+    """A clause that stands in both editions and is not the same."""
+
+    clause: Clause
+    parts: tuple[ChangedPart, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedLevel:
+    """A rule to which another level is given; None is the rule's own."""
+
+    rule_id: str
+    before: Level | None
+    after: Level | None
+
+
+@dataclass(frozen=True, slots=True)
+class EditionDifference:
+    """What is not the same in two editions."""
+
+    added: tuple[Clause, ...]
+    removed: tuple[Clause, ...]
+    changed: tuple[ChangedClause, ...]
+    levels: tuple[ChangedLevel, ...]
+    unchanged_count: int
+
+    @property
+    def is_none(self) -> bool:
+        """Whether the editions say the same."""
+        return not (self.added or self.removed or self.changed or self.levels)
+
+
+def house_edition(version: str = CURRENT_VERSION) -> Edition:
+    """Return the house's policy without anything of a project."""
+    return Edition(PolicyVersion(version), load_policy(version).clauses)
+
+
+def compare_editions(old: Edition, new: Edition) -> EditionDifference:
+    """Compare two editions, clause by clause and level by level."""
+    before = {clause.id: clause for clause in old.clauses}
+    after = {clause.id: clause for clause in new.clauses}
+    both = [(before[key], clause) for key, clause in after.items() if key in before]
+    rule_ids = sorted({*old.levels, *new.levels})
+    return EditionDifference(
+        added=tuple(clause for key, clause in after.items() if key not in before),
+        removed=tuple(clause for key, clause in before.items() if key not in after),
+        changed=tuple(ChangedClause(now, _parts(was, now)) for was, now in both if was != now),
+        levels=tuple(
+            ChangedLevel(rule_id, old.levels.get(rule_id), new.levels.get(rule_id))
+            for rule_id in rule_ids
+            if old.levels.get(rule_id) != new.levels.get(rule_id)
+        ),
+        unchanged_count=sum(was == now for was, now in both),
+    )
+
+
+def word_difference(before: str, after: str) -> tuple[Words, ...]:
+    """Return a text with what was taken out of it and what was put in, word by word."""
+    old, new = _TOKEN.findall(before), _TOKEN.findall(after)
+    return tuple(_words(old, new))
+
+
+def _words(old: Sequence[str], new: Sequence[str]) -> Iterator[Words]:
+    for tag, old_start, old_end, new_start, new_end in SequenceMatcher(None, old, new, False).get_opcodes():
+        if tag == "equal":
+            yield Words("same", "".join(new[new_start:new_end]))
+            continue
+        if old_end > old_start:
+            yield Words("removed", "".join(old[old_start:old_end]))
+        if new_end > new_start:
+            yield Words("added", "".join(new[new_start:new_end]))
+
+
+def _parts(was: Clause, now: Clause) -> tuple[ChangedPart, ...]:
+    return tuple(
+        ChangedPart(label, word_difference(_text(was, name), _text(now, name)), name in ("right", "wrong"))
+        for name, label in _PARTS
+        if getattr(was, name) != getattr(now, name)
+    )
+
+
+def _text(clause: Clause, name: str) -> str:
+    value = getattr(clause, name)
+    return ", ".join(value) if isinstance(value, tuple) else str(value)
