@@ -162,6 +162,13 @@ class AssignForm(forms.Form):
     version = forms.IntegerField(min_value=1)
 
 
+class DueForm(forms.Form):
+    """By which day a migration is to be done; none when empty."""
+
+    due_on = forms.DateField(label="Due", required=False)
+    version = forms.IntegerField(min_value=1)
+
+
 class ReportForm(forms.Form):
     """Which branch to report on, and since which of its scans."""
 

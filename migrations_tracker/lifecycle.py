@@ -24,6 +24,10 @@ class Status(StrEnum):
     REOPENED = "reopened"
 
 
+#: Where a migration has nothing left that is due.
+AT_REST = frozenset({Status.MIGRATED, Status.VERIFIED, Status.SUPPRESSED})
+
+
 class Cause(StrEnum):
     """Who moves a migration: a person, or what a machine found out."""
 

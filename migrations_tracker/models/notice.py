@@ -20,10 +20,11 @@ class NoticeKind(models.TextChoices):
     SUSPICIOUS_DROP = "suspicious-drop", "Many sites vanished without a known outcome"
     MENTION = "mention", "Somebody mentions you"
     WATCHED = "watched", "Something happens to what you watch"
+    DUE = "due", "What is yours is due"
 
 
 #: What is told to the people it concerns alone.
-PERSONAL = frozenset({NoticeKind.MENTION, NoticeKind.WATCHED})
+PERSONAL = frozenset({NoticeKind.MENTION, NoticeKind.WATCHED, NoticeKind.DUE})
 
 
 class Channel(models.TextChoices):

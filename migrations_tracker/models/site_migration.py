@@ -8,9 +8,10 @@ from django.conf import settings
 from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import Q
+from django.utils import timezone
 
 from audit.models import CapabilityGap, FallbackSite, ScanRun
-from migrations_tracker.lifecycle import Cause, Status
+from migrations_tracker.lifecycle import AT_REST, Cause, Status
 
 STATUS_LABELS = {
     Status.OPEN: "Open",
@@ -50,6 +51,7 @@ class SiteMigration(models.Model):
     assignee = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
+    due_on = models.DateField(null=True, blank=True)
     version = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField(auto_now_add=True)
     changed_at = models.DateTimeField(auto_now=True)
@@ -64,7 +66,18 @@ class SiteMigration(models.Model):
                 condition=Q(site__isnull=False, gap__isnull=True) | Q(site__isnull=True, gap__isnull=False),
             ),
         )
-        indexes = (models.Index(name="site_migration_status_idx", fields=["status", "site"]),)
+        indexes = (
+            models.Index(name="site_migration_status_idx", fields=["status", "site"]),
+            models.Index(
+                name="site_migration_due_idx", fields=["due_on", "site"], condition=Q(due_on__isnull=False)
+            ),
+        )
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether its day is over and something is left to do."""
+        is_over = self.due_on is not None and self.due_on < timezone.localdate()
+        return is_over and self.status not in AT_REST
 
     def __str__(self) -> str:
         return f"Migration of {f'site {self.site_id}' if self.site_id else f'gap {self.gap_id}'}"

@@ -23,6 +23,7 @@ HEAD = (
     "outcome",
     "status",
     "assignee",
+    "due",
     "text",
 )
 _COLUMNS = (
@@ -37,6 +38,7 @@ _COLUMNS = (
     "outcome",
     "site__migration__status",
     "site__migration__assignee__username",
+    "site__migration__due_on",
     "message",
 )
 ROWS_AT_ONCE = 1000

@@ -10,13 +10,15 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from django.db.models import BooleanField, F, Func, Q, QuerySet, Value
+from django.db.models import BooleanField, F, Func, IntegerField, Q, QuerySet, Value
+from django.db.models.functions import Coalesce
 from django.http import QueryDict
+from django.utils import timezone
 
 from audit.models import Branch, SiteState
 from audit.policy.forms import FORMS_BY_KEY
 from audit.scanner.report import Outcome
-from migrations_tracker.lifecycle import Status
+from migrations_tracker.lifecycle import AT_REST, Status
 
 PAGE_SIZE = 50
 NOT_TOLD = "not-told"
@@ -59,7 +61,11 @@ SORT_ORDERS: Mapping[str, SortOrder] = {
     "crate": SortOrder("Crate", ("crate", *_PLACE)),
     "symbol": SortOrder("Symbol", ("symbol", "id")),
     "newest": SortOrder("Newest first", ("site_id",), is_descending=True),
+    "due": SortOrder("Due first", ("due_days", "id")),
 }
+DUE_LABELS = (("overdue", "Overdue"), ("dated", "With a due date"), ("undated", "Without"))
+_UNDATED = 2**31 - 1
+_DUE_ON = "site__migration__due_on"
 DEFAULT_SORT = "path"
 COLUMNS: Mapping[str, str] = {
     "rule": "Rule",
@@ -70,6 +76,7 @@ COLUMNS: Mapping[str, str] = {
     "outcome": "Outcome",
     "message": "What it says",
     "plan": "Plan",
+    "due": "Due",
 }
 USUAL_COLUMNS = ("rule", "level", "place", "plan")
 
@@ -86,6 +93,7 @@ class SiteFilters:
     status: str = ""
     text: str = ""
     outcome: str = ""
+    due: str = ""
     sort: str = DEFAULT_SORT
 
     @property
@@ -143,6 +151,7 @@ def filters_read(query: QueryDict) -> SiteFilters:
     status = query.get("status", "")
     seen = query.get("seen", "")
     outcome = query.get("outcome", "")
+    due = query.get("due", "")
     return SiteFilters(
         seen=seen if seen in set(Seen) else Seen.OPEN.value,
         crate=_clean(query.get("crate", "")),
@@ -152,6 +161,7 @@ def filters_read(query: QueryDict) -> SiteFilters:
         status=status if status in set(Status) else "",
         text=_clean(query.get("q", "")),
         outcome=outcome if outcome in OUTCOMES else "",
+        due=due if due in dict(DUE_LABELS) else "",
         sort=sort if sort in SORT_ORDERS else DEFAULT_SORT,
     )
 
@@ -177,11 +187,11 @@ def site_list(
     page = states.order_by(*(F(c).desc() if is_reversed else F(c).asc() for c in order.columns))
     if cursor.key:
         page = page.filter(_beyond(order.columns, cursor.key, is_reversed=is_reversed))
-    page = page.select_related("site__migration__assignee")
-    if filters.seen == Seen.ANY.value:
-        rows = _first_of_both(page, order, size + 1, is_reversed=is_reversed)
-    else:
-        rows = list(page[: size + 1])
+    parts = _parts(page.select_related("site__migration__assignee"), filters)
+    found = [state for part in parts for state in part[: size + 1]]
+    if len(parts) > 1:
+        found.sort(key=lambda state: _key(state, order), reverse=is_reversed)
+    rows = found[: size + 1]
     has_more = len(rows) > size
     rows = rows[:size]
     if cursor.is_backward:
@@ -198,12 +208,14 @@ def site_list(
     )
 
 
-def _first_of_both(
-    page: QuerySet[SiteState], order: SortOrder, count: int, *, is_reversed: bool
-) -> list[SiteState]:
-    """Return the first of those that are open and those that are gone: the indexes keep them apart."""
-    found = [state for is_open in (True, False) for state in page.filter(is_open=is_open)[:count]]
-    return sorted(found, key=lambda state: _key(state, order), reverse=is_reversed)[:count]
+def _parts(page: QuerySet[SiteState], filters: SiteFilters) -> list[QuerySet[SiteState]]:
+    """Split a list into those parts whose rows the indexes keep apart: the first of each are soon found."""
+    parts = [page]
+    if filters.seen == Seen.ANY.value:
+        parts = [part.filter(is_open=is_open) for part in parts for is_open in (True, False)]
+    if filters.sort == "due" and not filters.due:
+        parts = [part.filter(**{f"{_DUE_ON}__isnull": none}) for part in parts for none in (False, True)]
+    return parts
 
 
 def sites_narrowed(branch: Branch, filters: SiteFilters) -> QuerySet[SiteState]:
@@ -222,6 +234,10 @@ def sites_narrowed(branch: Branch, filters: SiteFilters) -> QuerySet[SiteState]:
         states = states.filter(is_open=False, outcome=told)
     if filters.status:
         states = states.filter(site__migration__status=filters.status)
+    if filters.due:
+        states = states.filter(_is_due(filters.due))
+    if filters.sort == "due":
+        states = states.annotate(due_days=_due_days())
     for word in filters.text.split():
         states = states.filter(Q(symbol__icontains=word) | Q(path__icontains=word))
     return states
@@ -231,6 +247,19 @@ def of_form(states: QuerySet[SiteState], form: str) -> QuerySet[SiteState]:
     """Narrow states to a form. No index has it: the rules that report it are named, which one has."""
     known = FORMS_BY_KEY.get(form)
     return states.filter(form=form, **({"rule_id__in": known.rules} if known is not None else {}))
+
+
+def _is_due(wanted: str) -> Q:
+    if wanted == "overdue":
+        today = timezone.localdate()
+        return Q(**{f"{_DUE_ON}__lt": today}) & ~Q(site__migration__status__in=sorted(AT_REST))
+    return Q(**{f"{_DUE_ON}__isnull": wanted == "undated"})
+
+
+def _due_days() -> Coalesce:
+    """Count the days up to the due date, so that a cursor holds a number; what has none comes last."""
+    days = Func(F(_DUE_ON), template="(%(expressions)s - DATE '1970-01-01')", output_field=IntegerField())
+    return Coalesce(days, Value(_UNDATED), output_field=IntegerField())
 
 
 def _beyond(columns: Sequence[str], key: Sequence[object], *, is_reversed: bool) -> Func:

@@ -43,17 +43,18 @@ def personal_notices(*, since: datetime) -> list[tuple[Notice, frozenset[int]]]:
     """
     found = list(_happenings(since))
     watching = _watching(found)
-    may_read = _Readers({person for one in found for person in one.called} | _owners(watching))
+    may_read = Readers({person for one in found for person in one.called} | _owners(watching))
     told = []
     for one in found:
-        called = may_read.of(one.called, one)
+        called = may_read.of(one.called, repository_id=one.repository_id, but=one.actor_id)
         watchers = may_read.of(
             {
                 owner
                 for owner, begun in watching.get((one.kind, one.subject_id), ())
                 if begun < one.at and owner not in one.called
             },
-            one,
+            repository_id=one.repository_id,
+            but=one.actor_id,
         )
         if called:
             told.append((_notice(one, NoticeKind.MENTION), called))
@@ -180,6 +181,13 @@ def _unit_events(since: datetime) -> Iterator[Happening]:
             )
 
 
+def name_of(subject: FallbackSite | CapabilityGap) -> str:
+    """Name a site or a gap as notices do."""
+    if isinstance(subject, FallbackSite):
+        return f"site #{subject.pk} {subject.symbol}".strip()
+    return f"gap #{subject.pk} {subject}"
+
+
 def _happening(
     subject: FallbackSite | CapabilityGap,
     *,
@@ -191,16 +199,14 @@ def _happening(
     text: str = "",
     called: frozenset[int] = frozenset(),
 ) -> Happening:
-    is_site = isinstance(subject, FallbackSite)
-    named = subject.symbol if isinstance(subject, FallbackSite) else str(subject)
-    name = f"{'site' if is_site else 'gap'} #{subject.pk} {named}"
+    name = name_of(subject)
     return Happening(
         key=key,
-        kind="site" if is_site else "gap",
+        kind="site" if isinstance(subject, FallbackSite) else "gap",
         subject_id=subject.pk,
         repository_id=subject.repository_id,
         name=name,
-        what=what.replace("{name}", name.strip()),
+        what=what.replace("{name}", name),
         path=subject.get_absolute_url() + anchor,
         at=at,
         actor_id=actor_id,
@@ -232,19 +238,19 @@ def _owners(watching: _Watching) -> set[int]:
     return {owner for watchers in watching.values() for owner, _ in watchers}
 
 
-class _Readers:
+class Readers:
     """Who of some people may read which repository."""
 
     def __init__(self, people: Collection[int]) -> None:
         rows = users_with_roles().filter(pk__in=people) if people else ()
         self._standings = {person.pk: standing_of(person) for person in rows}
 
-    def of(self, people: Collection[int], one: Happening) -> frozenset[int]:
-        """Return those who may be told of what happened, and did not do it."""
+    def of(self, people: Collection[int], *, repository_id: int, but: int | None = None) -> frozenset[int]:
+        """Return those who may read a repository, but for who did what is told."""
         return frozenset(
             person
             for person in people
-            if person != one.actor_id
+            if person != but
             and person in self._standings
-            and self._standings[person].role_in(one.repository_id) >= Role.READER
+            and self._standings[person].role_in(repository_id) >= Role.READER
         )

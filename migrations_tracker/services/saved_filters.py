@@ -14,7 +14,20 @@ from migrations_tracker.selectors.standings import standing_of
 
 MAX_KEPT = 100
 #: What narrows or orders the list; where in it a page begins is not kept.
-KEPT = ("branch", "seen", "crate", "rule", "form", "level", "status", "outcome", "q", "sort", "columns")
+KEPT = (
+    "branch",
+    "seen",
+    "crate",
+    "rule",
+    "form",
+    "level",
+    "status",
+    "outcome",
+    "due",
+    "q",
+    "sort",
+    "columns",
+)
 
 
 def saved_filter_keep(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 
 import pghistory
 from django.contrib.auth.models import User
@@ -24,6 +25,8 @@ from migrations_tracker.services.suppressions import suppression_end, suppressio
 from migrations_tracker.services.watching import watch_start_by_itself
 
 Subject = FallbackSite | CapabilityGap
+# A year that is typed wrong is refused, rather than kept.
+FIRST_DAY, LAST_DAY = date(2000, 1, 1), date(2099, 12, 31)
 
 
 def site_migration_transition(
@@ -77,6 +80,21 @@ def site_migration_assign(
             subject = migration.site or migration.gap
             if assignee is not None and subject is not None:
                 watch_start_by_itself(person=assignee, subject=subject, reason=WatchReason.ASSIGNED)
+    return migration
+
+
+def site_migration_due(
+    *, migration: SiteMigration, due_on: date | None, actor: User, seen_version: int | None = None
+) -> SiteMigration:
+    """Say by which day a migration is to be done, or by none; its history keeps who said what before."""
+    if due_on is not None and not FIRST_DAY <= due_on <= LAST_DAY:
+        raise PlanError(f"A due date is between {FIRST_DAY} and {LAST_DAY}.")
+    with transaction.atomic(), pghistory.context(user=actor.pk):
+        migration = _locked(SiteMigration.objects.filter(pk=migration.pk), "site or gap", seen_version)
+        if migration.due_on != due_on:
+            migration.due_on = due_on
+            migration.version += 1
+            migration.save(update_fields=["due_on", "version", "changed_at"])
     return migration
 
 

@@ -12,7 +12,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from audit.models import CapabilityGap
 from audit.parity.capability import State
-from migrations_tracker.forms import AssignForm, CommentForm, TransitionForm
+from migrations_tracker.forms import AssignForm, CommentForm, DueForm, TransitionForm
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.models.site_migration import STATUS_LABELS
 from migrations_tracker.selectors.branches import branch_choose
@@ -76,6 +76,17 @@ def gap_assign(request: SignedInRequest, pk: int) -> HttpResponse:
     if status is HTTPStatus.FOUND:
         return redirect(gap)
     return _gap_page(request, gap, Forms(assign=form), status)
+
+
+@login_required
+@require_POST
+def gap_due(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Say by which day a gap is to be done."""
+    gap, form = _gap(request, pk), DueForm(request.POST)
+    status = subject_changes.due(request, gap, form)
+    if status is HTTPStatus.FOUND:
+        return redirect(gap)
+    return _gap_page(request, gap, Forms(due=form), status)
 
 
 @login_required

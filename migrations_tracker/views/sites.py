@@ -13,7 +13,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from audit.models import FallbackSite
 from audit.selectors.rules import rule_list
-from migrations_tracker.forms import AssignForm, CommentForm, TransitionForm
+from migrations_tracker.forms import AssignForm, CommentForm, DueForm, TransitionForm
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.models import SavedFilter
 from migrations_tracker.models.site_migration import STATUS_LABELS
@@ -24,6 +24,7 @@ from migrations_tracker.selectors.site_csv import site_csv
 from migrations_tracker.selectors.site_detail import site_page
 from migrations_tracker.selectors.site_list import (
     COLUMNS,
+    DUE_LABELS,
     OUTCOMES,
     SEEN_LABELS,
     SORT_ORDERS,
@@ -63,6 +64,7 @@ def site_index(request: SignedInRequest) -> HttpResponse:
             "statuses": [(status.value, label) for status, label in STATUS_LABELS.items()],
             "sorts": [(key, order.label) for key, order in SORT_ORDERS.items()],
             "outcomes": OUTCOMES,
+            "due_values": DUE_LABELS,
             "seen_values": [(seen.value, label) for seen, label in SEEN_LABELS.items()],
         }
     template = "site_list.html#results" if request.htmx and not request.htmx.boosted else "site_list.html"
@@ -111,6 +113,17 @@ def site_assign(request: SignedInRequest, pk: int) -> HttpResponse:
     if status is HTTPStatus.FOUND:
         return redirect(site)
     return _site_page(request, site, Forms(assign=form), status)
+
+
+@login_required
+@require_POST
+def site_due(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Say by which day a site is to be done."""
+    site, form = _site(request, pk), DueForm(request.POST)
+    status = subject_changes.due(request, site, form)
+    if status is HTTPStatus.FOUND:
+        return redirect(site)
+    return _site_page(request, site, Forms(due=form), status)
 
 
 @login_required

@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 
 from audit.models import CapabilityGap, FallbackSite
 from migrations_tracker.errors import PlanError
-from migrations_tracker.forms import AssignForm, CommentForm, TransitionForm
+from migrations_tracker.forms import AssignForm, CommentForm, DueForm, TransitionForm
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.lifecycle import Status, TransitionNotAllowedError
 from migrations_tracker.models import SiteMigration
@@ -25,6 +25,7 @@ from migrations_tracker.services.comments import comment_create
 from migrations_tracker.services.site_migrations import (
     gap_migration_transition,
     site_migration_assign,
+    site_migration_due,
     site_migration_transition,
 )
 
@@ -33,10 +34,11 @@ Subject = FallbackSite | CapabilityGap
 
 @dataclass(frozen=True, slots=True)
 class Forms:
-    """The three forms of a site's or a gap's page; one that was sent and refused has its errors."""
+    """The forms of a site's or a gap's page; one that was sent and refused has its errors."""
 
     transition: TransitionForm = field(default_factory=TransitionForm)
     assign: AssignForm = field(default_factory=AssignForm)
+    due: DueForm = field(default_factory=DueForm)
     comment: CommentForm = field(default_factory=CommentForm)
 
 
@@ -71,9 +73,8 @@ def assign(request: SignedInRequest, subject: Subject, form: AssignForm) -> HTTP
     if name and person is None:
         form.add_error("assignee", "Nobody has this name.")
         return HTTPStatus.UNPROCESSABLE_ENTITY
-    migration: SiteMigration | None = getattr(subject, "migration", None)
+    migration = _migration_of(subject, form)
     if migration is None:
-        form.add_error(None, f"No scan of the default branch has found this {_noun(subject)}.")
         return HTTPStatus.CONFLICT
 
     def give() -> None:
@@ -82,6 +83,31 @@ def assign(request: SignedInRequest, subject: Subject, form: AssignForm) -> HTTP
         )
 
     return _done(request, form, give, f"The {_noun(subject)} is {name or 'nobody'}'s now.")
+
+
+def due(request: SignedInRequest, subject: Subject, form: DueForm) -> HTTPStatus:
+    """Say by which day a site's or a gap's migration is to be done; an empty day is none."""
+    if not form.is_valid():
+        return HTTPStatus.UNPROCESSABLE_ENTITY
+    migration = _migration_of(subject, form)
+    if migration is None:
+        return HTTPStatus.CONFLICT
+    day = form.cleaned_data["due_on"]
+
+    def date_it() -> None:
+        site_migration_due(
+            migration=migration, due_on=day, actor=request.user, seen_version=form.cleaned_data["version"]
+        )
+
+    return _done(request, form, date_it, f"Due on {day:%Y-%m-%d}." if day else "It has no due date now.")
+
+
+def _migration_of(subject: Subject, form: AssignForm | DueForm) -> SiteMigration | None:
+    """Return what is planned for a site or a gap, or say on the form that nothing is."""
+    migration: SiteMigration | None = getattr(subject, "migration", None)
+    if migration is None:
+        form.add_error(None, f"No scan of the default branch has found this {_noun(subject)}.")
+    return migration
 
 
 def comment(request: SignedInRequest, subject: Subject, form: CommentForm) -> str:
@@ -101,7 +127,10 @@ def comment(request: SignedInRequest, subject: Subject, form: CommentForm) -> st
 
 
 def _done(
-    request: SignedInRequest, form: TransitionForm | AssignForm, change: Callable[[], None], words: str
+    request: SignedInRequest,
+    form: TransitionForm | AssignForm | DueForm,
+    change: Callable[[], None],
+    words: str,
 ) -> HTTPStatus:
     try:
         change()

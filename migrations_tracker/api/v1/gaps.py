@@ -24,7 +24,15 @@ from migrations_tracker.api.v1.shapes import (
     MigrationOut,
     TransitionOut,
 )
-from migrations_tracker.api.v1.sites import AssigneeIn, CommentIn, TransitionIn, assigned, in_force
+from migrations_tracker.api.v1.sites import (
+    AssigneeIn,
+    CommentIn,
+    DueIn,
+    TransitionIn,
+    assigned,
+    dated,
+    in_force,
+)
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.selectors.gap_detail import GapPage, gap_page
 from migrations_tracker.selectors.gap_list import GapFilters, gap_list
@@ -91,6 +99,12 @@ def gap_transition(request: ProgramRequest, pk: Key, body: TransitionIn) -> Migr
 def gap_assign(request: ProgramRequest, pk: Key, body: AssigneeIn) -> MigrationOut | None:
     """Make somebody the owner of a gap's migration, or nobody."""
     return assigned(getattr(gap_numbered(pk), "migration", None), body, request.user)
+
+
+@router.put("/gaps/{pk}/due", response=MigrationOut)
+def gap_due(request: ProgramRequest, pk: Key, body: DueIn) -> MigrationOut | None:
+    """Say by which day a gap is to be done."""
+    return dated(getattr(gap_numbered(pk), "migration", None), body, request.user)
 
 
 @router.post("/gaps/{pk}/comments", response={HTTPStatus.CREATED: CommentMadeOut})

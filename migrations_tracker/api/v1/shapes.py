@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from django.urls import reverse
@@ -104,6 +104,7 @@ class MigrationOut(Schema):
     status: str
     version: int
     assignee: str | None
+    due_on: date | None
 
     @classmethod
     def of(cls, row: SiteMigration | None) -> MigrationOut | None:
@@ -114,6 +115,7 @@ class MigrationOut(Schema):
             status=row.status,
             version=row.version,
             assignee=row.assignee.username if row.assignee else None,
+            due_on=row.due_on,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from http import HTTPStatus
 from typing import Annotated, Literal
 
@@ -30,7 +31,11 @@ from migrations_tracker.selectors.site_detail import SitePageData, site_page
 from migrations_tracker.selectors.site_list import SiteFilters, cursor_decode, site_list
 from migrations_tracker.selectors.standings import repository_ids_seen_by
 from migrations_tracker.services.comments import comment_create
-from migrations_tracker.services.site_migrations import site_migration_assign, site_migration_transition
+from migrations_tracker.services.site_migrations import (
+    site_migration_assign,
+    site_migration_due,
+    site_migration_transition,
+)
 
 router = Router(tags=["sites"])
 
@@ -46,8 +51,9 @@ class SiteQuery(Schema):
     level: Level | None = None
     status: Status | None = None
     outcome: Outcome | Literal["not-told"] | None = None
+    due: Literal["", "overdue", "dated", "undated"] = ""
     q: Word = ""
-    sort: Literal["path", "level", "rule", "crate", "symbol", "newest"] = "path"
+    sort: Literal["path", "level", "rule", "crate", "symbol", "newest", "due"] = "path"
     cursor: Cursor = ""
 
 
@@ -63,6 +69,13 @@ class AssigneeIn(Schema):
     """Who owns it; nobody when `assignee` is null."""
 
     assignee: Word | None
+    version: Version
+
+
+class DueIn(Schema):
+    """By which day it is to be done; by none when `due_on` is null."""
+
+    due_on: date | None
     version: Version
 
 
@@ -85,6 +98,7 @@ def site_index(request: ProgramRequest, slug: str, query: Annotated[SiteQuery, Q
         status=query.status or "",
         text=query.q.strip(),
         outcome=query.outcome or "",
+        due=query.due,
         sort=query.sort,
     )
     page = site_list(branch=branch, filters=filters, cursor=cursor_decode(query.cursor, query.sort))
@@ -121,6 +135,12 @@ def site_assign(request: ProgramRequest, pk: Key, body: AssigneeIn) -> Migration
     return assigned(getattr(site_numbered(pk), "migration", None), body, request.user)
 
 
+@router.put("/sites/{pk}/due", response=MigrationOut)
+def site_due(request: ProgramRequest, pk: Key, body: DueIn) -> MigrationOut | None:
+    """Say by which day a site is to be done."""
+    return dated(getattr(site_numbered(pk), "migration", None), body, request.user)
+
+
 @router.post("/sites/{pk}/comments", response={HTTPStatus.CREATED: CommentMadeOut})
 def site_comment(request: ProgramRequest, pk: Key, body: CommentIn) -> Answer[CommentMadeOut]:
     """Comment on a site."""
@@ -139,6 +159,15 @@ def assigned(migration: SiteMigration | None, body: AssigneeIn, actor: User) -> 
             actor=actor,
             seen_version=body.version,
         )
+    )
+
+
+def dated(migration: SiteMigration | None, body: DueIn, actor: User) -> MigrationOut | None:
+    """Say by which day the migration of a site or a gap is to be done."""
+    if migration is None:
+        raise RefusedError("No scan of the default branch has found it.", HTTPStatus.CONFLICT)
+    return MigrationOut.of(
+        site_migration_due(migration=migration, due_on=body.due_on, actor=actor, seen_version=body.version)
     )
 
 

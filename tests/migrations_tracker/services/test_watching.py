@@ -130,7 +130,7 @@ class TestAMention:
         comment_create(subject=site, author=ada, text="@joan one")
         notices_collect()
         begun = Subscription.objects.get(owner=joan)
-        assert set(begun.kinds) == {NoticeKind.MENTION, NoticeKind.WATCHED}
+        assert set(begun.kinds) == {NoticeKind.MENTION, NoticeKind.WATCHED, NoticeKind.DUE}
         subscription_end(subscription=begun)
         comment_create(subject=site, author=ada, text="@joan two")
         assert notices_collect() == []

@@ -40,6 +40,8 @@ from tests.factories import (
 
 PUBLIC = {"login", "logout", "health", "admin-log-in"}
 POST_ONLY = {
+    "site-due",
+    "gap-due",
     "site-watch",
     "gap-watch",
     "unit-watch",
@@ -167,7 +169,7 @@ def addresses(site: FallbackSite, repository: Repository) -> dict[str, str]:
         "scan-request-detail": request.pk,
         "scan-request-cancel": request.pk,
         **dict.fromkeys(("match-detail", "match-ruling", "match-ruling-end"), match.pk),
-        **dict.fromkeys(("gap-detail", "gap-transition", "gap-assign", "gap-watch"), gap),
+        **dict.fromkeys(("gap-detail", "gap-transition", "gap-assign", "gap-watch", "gap-due"), gap),
         **dict.fromkeys(("report-detail", "report-file"), report.pk),
     }
     found = {}

@@ -19,7 +19,7 @@ def test_the_list_holds_what_the_page_holds(repository: Repository, site: Fallba
     assert answer["total"] == 1
     only = answer["items"][0]
     assert (only["id"], only["symbol"], only["is_open"]) == (site.pk, site.symbol, True)
-    assert only["migration"] == {"status": "open", "version": 1, "assignee": None}
+    assert only["migration"] == {"status": "open", "version": 1, "assignee": None, "due_on": None}
 
 
 def test_pages_follow_each_other_without_a_gap(repository: Repository, ask: Ask) -> None:
@@ -79,7 +79,7 @@ class TestATransition:
 
     def test_is_kept_with_its_actor(self, site: FallbackSite, ask: Ask) -> None:
         moved = ask("POST", f"sites/{site.pk}/transitions", {"to": "accepted", "version": 1}).json()
-        assert moved == {"status": "accepted", "version": 2, "assignee": None}
+        assert moved == {"status": "accepted", "version": 2, "assignee": None, "due_on": None}
         step = ask("GET", f"sites/{site.pk}").json()["transitions"][0]
         assert (step["to_status"], step["actor"], step["cause"]) == ("accepted", "ada", "person")
 
