@@ -335,6 +335,7 @@ OPERATIONS: Mapping[str, Need] = {
     "GET /scan-requests/{pk}": _see(_SCAN_REQUEST),
     "GET /scans/{pk}": _see(_SCAN),
     "GET /repositories/{slug}/sites": _see(_SLUG),
+    "POST /repositories/{slug}/sarif": _lead(_SLUG),
     "GET /sites/{pk}": _see(_SITE),
     "POST /sites/{pk}/transitions": _engineer(_SITE),
     "PUT /sites/{pk}/assignee": _engineer(_SITE),

@@ -193,6 +193,9 @@ STORAGES = {
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 
+# As much as the largest document that is imported, with what a form puts around it.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 6 * 1024 * 1024
+
 # No inline script or style anywhere: htmx is told so in templates/base.html.
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {

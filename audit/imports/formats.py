@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from enum import StrEnum
 
 from audit.imports.markdown import read_markdown
@@ -78,4 +79,4 @@ def read_document(data: bytes, *, file_name: str, format_name: str = "") -> tupl
             else ""
         )
         raise ImportFormatError(f"No finding was read from it.{more}")
-    return chosen, Reading(tuple(keyed(reading.rows)), reading.refused, reading.commit)
+    return chosen, replace(reading, rows=tuple(keyed(reading.rows)))

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from audit.imports.rows import MAX_TITLE, ImportFormatError, Place, Reading, Refusal, Row, clipped, squeezed
+from audit.imports.sarif_checks import repositories_of, sarif_check
 from audit.imports.texts import commit_of, names_of, places_of, subjects_of
 
 MAX_ISSUE = 10**9
@@ -26,16 +27,12 @@ def read_json(text: str) -> Any:
 def read_sarif(text: str) -> Reading:
     """Read the results of every run of a SARIF log."""
     log = read_json(text)
-    runs = log.get("runs") if isinstance(log, dict) else None
-    if not isinstance(runs, list):
-        raise ImportFormatError("The document has no `runs`: it is no SARIF log.")
+    sarif_check(log)
     rows: list[Row] = []
     refused: list[Refusal] = []
     commit = ""
     number = 0
-    for run in runs:
-        if not isinstance(run, dict):
-            continue
+    for run in log["runs"]:
         commit = commit or _revision(run)
         for result in run.get("results") or ():
             number += 1
@@ -43,7 +40,7 @@ def read_sarif(text: str) -> Reading:
                 rows.append(_sarif_row(number, result))
             except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
                 refused.append(Refusal(number, f"result {number} is not as SARIF 2.1.0 has it: {error}"))
-    return Reading(tuple(rows), tuple(refused), commit)
+    return Reading(tuple(rows), tuple(refused), commit, tuple(repositories_of(log)))
 
 
 def read_issues(text: str) -> Reading:

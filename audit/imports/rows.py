@@ -65,11 +65,12 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A document as it was read. `commit` is the one it says it speaks of, or empty."""
+    """A document as it was read. `commit` and `repositories` are what it says it speaks of, or empty."""
 
     rows: tuple[Row, ...]
     refused: tuple[Refusal, ...] = ()
     commit: str = ""
+    repositories: tuple[str, ...] = ()
 
 
 def keyed(rows: Iterable[Row]) -> Iterator[Row]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from audit.errors import AuditError
 from audit.imports.formats import Format, read_document
 from audit.imports.placing import PlacedBy
 from audit.imports.rows import MAX_REFUSED, MAX_TEXT, ImportFormatError, Refusal, Row, clipped
+from audit.imports.sarif_checks import is_same_repository, sarif_check, tool_of
 from audit.models import (
     AuditUpload,
     Commit,
@@ -23,6 +25,7 @@ from audit.models import (
     ImportedFinding,
     Judgement,
     Repository,
+    RepositoryKind,
     ScanRun,
     Standing,
 )
@@ -62,6 +65,7 @@ def audit_import(
         chosen, reading = read_document(data, file_name=file_name, format_name=format_name)
     except ImportFormatError as error:
         raise AuditError(str(error)) from error
+    _check_repository(repository, reading.repositories)
     whole = _commit_id(repository, commit or reading.commit)
     groups: dict[str, list[Row]] = {}
     refused = list(reading.refused)
@@ -86,6 +90,45 @@ def audit_import(
             imported_audit_match(audit=audit)
             uploads.append(upload)
     return Imported(tuple(upload.audit for upload in uploads), tuple(uploads), tuple(refused))
+
+
+def sarif_import(
+    *, repository: Repository, data: bytes, actor: User, name: str = "", commit: str = ""
+) -> tuple[AuditUpload, bool]:
+    """Import a SARIF log of another tool; the same log again is the same reading, and False says so."""
+    try:
+        log = json.loads(data)
+        sarif_check(log)
+        tool = tool_of(log)
+    except ImportFormatError as error:
+        raise AuditError(str(error)) from error
+    except (ValueError, RecursionError) as error:
+        raise AuditError("The log is no JSON.") from error
+    name = clipped(name.strip() or tool, 200)
+    with transaction.atomic():
+        repository_lock(repository_id=repository.pk)
+        newest = AuditUpload.objects.filter(audit__repository=repository, audit__name=name).first()
+        if newest is not None and newest.digest == hashlib.sha256(data).hexdigest():
+            return newest, False
+        imported = audit_import(
+            repository=repository,
+            data=data,
+            file_name=f"{tool[:240]}.sarif",
+            actor=actor,
+            format_name=Format.SARIF.value,
+            name=name,
+            commit=commit,
+        )
+    return imported.uploads[0], True
+
+
+def _check_repository(repository: Repository, addresses: Iterable[str]) -> None:
+    """Raise where a document says that it read another repository; of a local folder it can't be told."""
+    if repository.kind != RepositoryKind.GIT_URL:
+        return
+    for address in addresses:
+        if not is_same_repository(address, repository.location):
+            raise AuditError(f"The document speaks of the repository {address[:200]}, and not of this one.")
 
 
 def imported_audit_match(*, audit: ImportedAudit) -> bool:

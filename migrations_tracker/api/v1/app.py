@@ -11,6 +11,7 @@ from ninja.openapi.schema import OpenAPISchema
 from audit.version import VERSION
 from migrations_tracker.api.v1 import (
     gaps,
+    imports,
     knowledge,
     plans,
     reports,
@@ -31,6 +32,7 @@ ROUTERS = (
     reports.router,
     verifications.router,
     knowledge.router,
+    imports.router,
     watching.router,
 )
 WRITING = ("post", "put", "patch", "delete")

@@ -11,6 +11,8 @@ from functools import wraps
 from http import HTTPStatus
 from typing import Any
 
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse
 
 from migrations_tracker.api.v1.problems import problem
@@ -32,6 +34,13 @@ def idempotent(view: _View) -> _View:
 
     @wraps(view)
     def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            body = request.body
+        except RequestDataTooBig:
+            return problem(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                f"A body has at most {settings.DATA_UPLOAD_MAX_MEMORY_SIZE:,} bytes.",
+            )
         key = request.headers.get(HEADER, "")
         scheme, _, text = request.headers.get("Authorization", "").partition(" ")
         token = api_token_use(text=text.strip()) if key and scheme.lower() == "bearer" else None
@@ -40,7 +49,7 @@ def idempotent(view: _View) -> _View:
         if len(key) > MAX_KEY or not key.isprintable():
             return problem(HTTPStatus.BAD_REQUEST, f"`{HEADER}` has at most {MAX_KEY} printable characters.")
         digest = hashlib.sha256(
-            b"\0".join(((request.method or "").encode(), request.get_full_path().encode(), request.body))
+            b"\0".join(((request.method or "").encode(), request.get_full_path().encode(), body))
         ).hexdigest()
         row = api_answer_reserve(owner=token.owner, key=key, digest=digest)
         if row is not None:
