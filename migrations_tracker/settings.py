@@ -334,6 +334,8 @@ LOGGING = {
     "formatters": {"line": {"format": "%(levelname)s %(name)s: %(message)s"}},
     "filters": {"routine": {"()": "workers.logs.NotRoutine"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["routine"]}},
+    # It tells of each table of each font that a PDF is set in.
+    "loggers": {"fontTools": {"level": "WARNING"}},
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
 }
 

@@ -1,11 +1,15 @@
-"""A report as PDF: its Markdown, set by a small typesetter without fonts or programs of the system."""
+"""A report as PDF: its Markdown, set by a small typesetter in a font that comes along."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from unicodedata import normalize
 
+from fontTools.ttLib import TTFont
 from fpdf import FPDF
 from fpdf.enums import XPos, YPos
 
@@ -15,25 +19,30 @@ _SIZES = {1: 18, 2: 13, 3: 11}
 _TEXT, _SMALL = 9, 8
 _MARKS = re.compile(r"\\([\\|`*_<>#\[\]])|`+|\*\*")
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_RULE = re.compile(r"[|:\- ]+")
+# In millimetres: a heading stands with something of what it heads.
+_BELOW_A_HEADING = 45
 _CELL = re.compile(r"(?<!\\)\|")
-# What the fonts that every reader has can't show, and what stands for it.
-_STANDS_FOR = str.maketrans(
-    {"\u2013": "-", "\u2014": "-", "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'}
-    | {"\u2026": "...", "\u2192": "->", "\u2190": "<-", "\u2264": "<=", "\u2265": ">=", "\u00a0": " "}
-)
+_FONT = "DejaVu"
+_FONTS = Path(__file__).parent / "fonts"
+_FONT_FILES = {"": _FONTS / "DejaVuSans.ttf", "B": _FONTS / "DejaVuSans-Bold.ttf"}
+# Stands for what the fonts can't show.
+_UNKNOWN = "\ufffd"
 
 
 class _Pages(FPDF):
     def footer(self) -> None:
         """Number the page."""
         self.set_y(-12)
-        self.set_font("Helvetica", size=_SMALL)
+        self.set_font(_FONT, size=_SMALL)
         self.cell(0, 6, f"{self.page_no()} / {{nb}}", align="R")
 
 
 def report_pdf(markdown: str, *, title: str, created_at: datetime) -> bytes:
     """Return the PDF of a report; the same report gives the same bytes."""
     pages = _Pages(format="A4")
+    for style, file in _FONT_FILES.items():
+        pages.add_font(_FONT, style, file)
     pages.set_auto_page_break(auto=True, margin=16)
     pages.set_title(plain(title))
     pages.set_creator("Ferroaudit")
@@ -48,10 +57,17 @@ def report_pdf(markdown: str, *, title: str, created_at: datetime) -> bytes:
 
 
 def plain(text: str) -> str:
-    """Return text without Markdown's marks, in the characters that the fonts have."""
+    """Return text without Markdown's marks, composed, in the characters that the fonts have."""
     bare = _MARKS.sub(lambda found: found.group(1) or "", _LINK.sub(r"\1", text))
-    bare = bare.replace("&lt;", "<").translate(_STANDS_FOR)
-    return bare.encode("latin-1", "replace").decode("latin-1")
+    composed = normalize("NFC", bare.replace("&lt;", "<"))
+    return "".join(one if ord(one) in _shown() else _UNKNOWN for one in composed)
+
+
+@cache
+def _shown() -> frozenset[int]:
+    """Return the characters that both fonts have; a tab and the like are none."""
+    tables = [TTFont(file).getBestCmap() for file in _FONT_FILES.values()]
+    return frozenset(tables[0]) & frozenset(tables[1])
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[list[str]]:
@@ -73,16 +89,19 @@ def _blocks(lines: Sequence[str]) -> Iterator[list[str]]:
 def _set(pages: _Pages, block: list[str]) -> None:
     first = block[0]
     if first.startswith("|"):
-        _table(pages, [_cells(line) for line in block if not re.fullmatch(r"[|:\- ]+", line)])
+        rule = next((line for line in block if _RULE.fullmatch(line)), "")
+        _table(pages, [_cells(line) for line in block if not _RULE.fullmatch(line)], _cells(rule))
         return
     level = len(first) - len(first.lstrip("#"))
     if 0 < level <= len(_SIZES):
+        if pages.get_y() > pages.h - _BELOW_A_HEADING:
+            pages.add_page()
         pages.ln(3)
-        pages.set_font("Helvetica", "B", _SIZES[level])
+        pages.set_font(_FONT, "B", _SIZES[level])
         text, indent = first[level:].strip(), 0.0
         pages.start_section(plain(text), level=level - 1, strict=False)
     else:
-        pages.set_font("Helvetica", size=_TEXT)
+        pages.set_font(_FONT, size=_TEXT)
         is_entry = first.lstrip().startswith("- ")
         text, indent = (first.strip()[2:], 4.0) if is_entry else (first, 0.0)
         if is_entry:
@@ -96,11 +115,12 @@ def _cells(line: str) -> list[str]:
     return [plain(cell.strip()) for cell in _CELL.split(line.strip().strip("|"))]
 
 
-def _table(pages: _Pages, rows: list[list[str]]) -> None:
-    pages.set_font("Helvetica", size=_SMALL)
+def _table(pages: _Pages, rows: list[list[str]], rule: list[str]) -> None:
+    pages.set_font(_FONT, size=_SMALL)
     width = max(len(row) for row in rows)
     longest = [min(60, max(8, *(len(row[n]) for row in rows if n < len(row)))) for n in range(width)]
-    with pages.table(col_widths=tuple(longest), line_height=4.2, text_align="LEFT", wrapmode="CHAR") as table:
+    sides = tuple("RIGHT" if n < len(rule) and rule[n].endswith(":") else "LEFT" for n in range(width))
+    with pages.table(col_widths=tuple(longest), line_height=4.2, text_align=sides, wrapmode="CHAR") as table:
         for row in rows:
             line = table.row()
             for cell in row + [""] * (width - len(row)):

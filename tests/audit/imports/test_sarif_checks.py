@@ -72,7 +72,7 @@ def test_a_root_that_is_relative_to_itself_is_refused() -> None:
 
 @pytest.mark.parametrize("kind", ["partialFingerprints", "fingerprints"])
 def test_a_fingerprint_that_tells_no_result_from_another_is_refused(kind: str) -> None:
-    same = {kind: {"hash/v1": "0000"}}
+    same: dict[str, Any] = {kind: {"hash/v1": "0000"}}
     message = refused(a_log(a_result(line=1, **same), a_result(line=2, **same)))
     assert "`hash/v1` is the same, `0000`, for all 2 results" in message
     sarif_check(a_log(a_result(line=1, **same)))
