@@ -208,8 +208,8 @@ class TestThePdf:
     def test_names_its_headings_for_readers_that_list_them(self) -> None:
         made = report_pdf("# One\n\ntext\n\n## Two\n\ntext\n", title="x", created_at=WHEN)
         outline = PdfReader(io.BytesIO(made)).outline
-        assert outline[0]["/Title"] == "One"  # type: ignore[call-overload,index]
-        assert outline[1][0]["/Title"] == "Two"  # type: ignore[call-overload]
+        assert outline[0]["/Title"] == "One"  # type: ignore[call-overload]
+        assert outline[1][0]["/Title"] == "Two"  # type: ignore[call-overload,index]
 
     # Fonts are read for each: a moment, on a busy machine a longer one.
     @settings(deadline=None, max_examples=40)
