@@ -12,7 +12,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("audit", "0024_state_counts"),
-        ("migrations_tracker", "0018_mentions_and_watches"),
+        ("migrations_tracker", "0019_search_words_of_repositories"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
