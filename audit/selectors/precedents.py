@@ -57,8 +57,23 @@ def contradictions(*, precedents: QuerySet[Precedent]) -> list[Contradiction]:
 
 def _pairs(groups: Iterable[Sequence[Precedent]]) -> Iterator[Contradiction]:
     for group in groups:
-        for one, other in combinations(group, 2):
-            if one.site_id != other.site_id and contradict(one, other):
+        seen: set[tuple[int, int]] = set()
+        for bucket in _alike(group):
+            for one, other in combinations(bucket, 2):
+                if (one.pk, other.pk) in seen or one.site_id == other.site_id or not contradict(one, other):
+                    continue
+                seen.add((one.pk, other.pk))
                 alike = likeness(one.shingles, other.shingles)
                 if alike >= ALIKE_FROM:
                     yield Contradiction(one, other, alike)
+
+
+def _alike(group: Sequence[Precedent]) -> Iterator[Sequence[Precedent]]:
+    """Yield those that share a hash which similar code shares, and that were not all ruled the same."""
+    buckets: dict[int, list[Precedent]] = {}
+    for precedent in group:
+        for shingle in sorted(precedent.shingles)[:PROBED]:
+            buckets.setdefault(shingle, []).append(precedent)
+    for bucket in buckets.values():
+        if len({(precedent.kind, precedent.decision) for precedent in bucket}) > 1:
+            yield bucket

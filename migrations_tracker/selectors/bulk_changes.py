@@ -17,6 +17,8 @@ from migrations_tracker.selectors.site_list import SiteFilters, sites_narrowed
 
 PAGE_SIZE = 50
 EXAMPLES_SHOWN = 10
+# What one change holds: its items are written when it is asked for, and gone through in batches.
+ITEMS_AT_MOST = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +33,17 @@ class StatusGroup:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a filter matches before anything is changed. `unplanned` sites have no migration to move."""
+    """What a filter matches before anything is changed. `unplanned` sites have no migration to move.
+
+    Where more match than one change may hold, they are counted no further.
+    """
 
     count: int
     unplanned: int
     groups: Sequence[StatusGroup]
     examples: Sequence[SiteState]
     choices: Sequence[tuple[str, str, int]]
+    is_too_many: bool = False
 
 
 def migrations_matching(*, branch: Branch, filters: SiteFilters) -> QuerySet[SiteMigration]:
@@ -49,9 +55,13 @@ def migrations_matching(*, branch: Branch, filters: SiteFilters) -> QuerySet[Sit
 def bulk_preview(*, branch: Branch, filters: SiteFilters) -> Preview:
     """Count what a change of all that `filters` match would meet."""
     states = sites_narrowed(branch, filters)
-    rows = states.order_by().values_list("site__migration__status").annotate(Count("id"))
-    counts = Counter({status: count for status, count in rows if status is not None})
-    unplanned = sum(count for status, count in rows if status is None)
+    examples = list(states.select_related("site__migration__assignee").order_by("site")[:EXAMPLES_SHOWN])
+    matching = states[: ITEMS_AT_MOST + 1].count()
+    if matching > ITEMS_AT_MOST:
+        return Preview(ITEMS_AT_MOST, 0, (), examples, (), is_too_many=True)
+    rows = migrations_matching(branch=branch, filters=filters).order_by()
+    counts = Counter(dict(rows.values_list("status").annotate(Count("id"))))
+    unplanned = matching - counts.total()
     groups = [
         StatusGroup(
             status,
@@ -66,7 +76,7 @@ def bulk_preview(*, branch: Branch, filters: SiteFilters) -> Preview:
         count=counts.total(),
         unplanned=unplanned,
         groups=groups,
-        examples=list(states.select_related("site__migration__assignee").order_by("site")[:EXAMPLES_SHOWN]),
+        examples=examples,
         choices=_choices(groups),
     )
 

@@ -19,8 +19,11 @@ from audit.models import Branch, SiteState
 from audit.policy.forms import FORMS_BY_KEY
 from audit.scanner.report import Outcome
 from migrations_tracker.lifecycle import AT_REST, Status
+from migrations_tracker.models import SiteMigration
 
 PAGE_SIZE = 50
+# As few rows as these are read and sorted; what no index counts is counted no further.
+SORTED_AT_MOST = 5_000
 NOT_TOLD = "not-told"
 OUTCOMES = (*(outcome.value for outcome in Outcome), NOT_TOLD)
 
@@ -63,10 +66,11 @@ SORT_ORDERS: Mapping[str, SortOrder] = {
     "newest": SortOrder("Newest first", ("site_id",), is_descending=True),
     "due": SortOrder("Due first", ("due_days", "id")),
 }
+_AS_STORED = SortOrder("As stored", ("id",))
 DUE_LABELS = (("overdue", "Overdue"), ("dated", "With a due date"), ("undated", "Without"))
 _UNDATED = 2**31 - 1
 _DUE_ON = "site__migration__due_on"
-DEFAULT_SORT = "path"
+DEFAULT_SORT, DUE_SORT = "path", "due"
 COLUMNS: Mapping[str, str] = {
     "rule": "Rule",
     "level": "Level",
@@ -101,13 +105,32 @@ class SiteFilters:
         """Whether anything but the order differs from the plain list."""
         return replace(self, sort=DEFAULT_SORT) != SiteFilters()
 
+    @property
+    def is_counted_by_index(self) -> bool:
+        """Whether one index holds all that the filters compare."""
+        is_left = self.seen == Seen.LEFT.value
+        return not (self.status or self.form or self.due or self.text.split() or is_left)
+
+    @property
+    def halves(self) -> Sequence[bool | None]:
+        """Which of the open sites (true) and of those that are gone can match; None is both in one."""
+        if self.seen == Seen.OPEN.value:
+            return (True,) if not self.outcome else ()
+        if self.seen == Seen.ANY.value and not self.outcome:
+            return (None,) if self.sort == DUE_SORT else (True, False)
+        return (False,)
+
 
 @dataclass(frozen=True, slots=True)
 class SitePage:
-    """A page of the list. `previous` and `next` are cursors for the URL, empty at the ends."""
+    """A page of the list. `previous` and `next` are cursors for the URL, empty at the ends.
+
+    `total` is as far as was counted where `is_more`.
+    """
 
     states: Sequence[SiteState]
     total: int
+    is_more: bool = False
     previous: str = ""
     next: str = ""
 
@@ -180,42 +203,93 @@ def site_list(
     *, branch: Branch, filters: SiteFilters, cursor: Cursor = Cursor(), size: int = PAGE_SIZE
 ) -> SitePage:
     """Return one page of the sites on a branch."""
-    states = sites_narrowed(branch, filters)
-    total = states.count()
     order = SORT_ORDERS[filters.sort]
-    is_reversed = order.is_descending != cursor.is_backward
-    page = states.order_by(*(F(c).desc() if is_reversed else F(c).asc() for c in order.columns))
-    if cursor.key:
-        page = page.filter(_beyond(order.columns, cursor.key, is_reversed=is_reversed))
-    parts = _parts(page.select_related("site__migration__assignee"), filters)
-    found = [state for part in parts for state in part[: size + 1]]
-    if len(parts) > 1:
-        found.sort(key=lambda state: _key(state, order), reverse=is_reversed)
-    rows = found[: size + 1]
+    parts = [_part(branch, filters, cursor, size + 1, is_open=is_open) for is_open in filters.halves]
+    # The indexes keep those that are open and those that are gone apart.
+    shown = SiteState.objects.filter(pk__in=[pk for part in parts for pk in part.first])
+    if filters.sort == DUE_SORT:
+        shown = shown.annotate(due_days=_due_days())
+    rows = list(shown.select_related("site__migration__assignee"))
+    rows.sort(key=lambda state: _key(state, order), reverse=order.is_descending != cursor.is_backward)
     has_more = len(rows) > size
     rows = rows[:size]
     if cursor.is_backward:
         rows.reverse()
+    total, is_more = sum(part.count for part in parts), any(part.is_more for part in parts)
     if not rows:
-        return SitePage((), total)
+        return SitePage((), total, is_more)
     has_previous = has_more if cursor.is_backward else bool(cursor.key)
     has_next = has_more if not cursor.is_backward else True
     return SitePage(
         rows,
         total,
+        is_more,
         previous=Cursor(_key(rows[0], order), is_backward=True).encode() if has_previous else "",
         next=Cursor(_key(rows[-1], order)).encode() if has_next else "",
     )
 
 
-def _parts(page: QuerySet[SiteState], filters: SiteFilters) -> list[QuerySet[SiteState]]:
-    """Split a list into those parts whose rows the indexes keep apart: the first of each are soon found."""
-    parts = [page]
-    if filters.seen == Seen.ANY.value:
-        parts = [part.filter(is_open=is_open) for part in parts for is_open in (True, False)]
-    if filters.sort == "due" and not filters.due:
-        parts = [part.filter(**{f"{_DUE_ON}__isnull": none}) for part in parts for none in (False, True)]
-    return parts
+def site_count(*, branch: Branch, filters: SiteFilters) -> int:
+    """Count all sites on a branch that `filters` match, however long that takes."""
+    return sites_narrowed(branch, filters).count()
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Of the open sites or of those that are gone: how many match, and the keys of a page's."""
+
+    count: int
+    is_more: bool
+    first: Sequence[int]
+
+
+def _part(branch: Branch, filters: SiteFilters, cursor: Cursor, size: int, *, is_open: bool | None) -> _Part:
+    """Count one half and find its first rows: few are read and sorted, of many the order is walked.
+
+    To walk the order for few, or for none, would be to read all there is; to sort many, too.
+    """
+    half = sites_narrowed(branch, filters)
+    if is_open is not None:
+        half = half.filter(is_open=is_open)
+    order = SORT_ORDERS[filters.sort]
+    count = half.count() if filters.is_counted_by_index else None
+    if count is None or 0 < count <= SORTED_AT_MOST:
+        rows = list(half.values_list("pk", *order.columns)[: SORTED_AT_MOST + 1])
+        if len(rows) <= SORTED_AT_MOST:
+            return _Part(len(rows), is_more=False, first=_sorted(rows, order, cursor)[:size])
+    if count == 0:
+        return _Part(0, is_more=False, first=())
+    walk = _walked_by_due if filters.sort == DUE_SORT and not filters.due else _walked
+    first = walk(half, order, cursor, size)
+    return _Part(SORTED_AT_MOST if count is None else count, is_more=count is None, first=first)
+
+
+def _sorted(rows: Sequence[tuple[Any, ...]], order: SortOrder, cursor: Cursor) -> Sequence[int]:
+    """Return the primary keys of the rows beyond the cursor. Python compares text as collation C does."""
+    is_reversed = order.is_descending != cursor.is_backward
+    if cursor.key:
+        rows = [row for row in rows if (row[1:] < cursor.key if is_reversed else row[1:] > cursor.key)]
+    return [row[0] for row in sorted(rows, key=lambda row: row[1:], reverse=is_reversed)]
+
+
+def _walked(half: QuerySet[SiteState], order: SortOrder, cursor: Cursor, size: int) -> list[int]:
+    """Return the primary keys of the first rows beyond the cursor, in the order that an index has."""
+    is_reversed = order.is_descending != cursor.is_backward
+    page = half.order_by(*(F(c).desc() if is_reversed else F(c).asc() for c in order.columns))
+    if cursor.key:
+        page = page.filter(_beyond(order.columns, cursor.key, is_reversed=is_reversed))
+    return list(page.values_list("pk", flat=True)[:size])
+
+
+def _walked_by_due(half: QuerySet[SiteState], order: SortOrder, cursor: Cursor, size: int) -> list[int]:
+    """Return the same by due date: what has one is sorted, what has none comes after it, as it was stored."""
+    dated, undated = (half.filter(**{f"{_DUE_ON}__isnull": has_none}) for has_none in (False, True))
+    is_past_dates = bool(cursor.key) and cursor.key[0] == _UNDATED
+    last = Cursor(cursor.key[1:] if is_past_dates else (), cursor.is_backward)
+    of_dated = [] if is_past_dates and not cursor.is_backward else _walked(dated, order, cursor, size)
+    is_left = len(of_dated) < size and not (cursor.key and cursor.is_backward and not is_past_dates)
+    of_undated = _walked(undated, _AS_STORED, last, size) if is_left else []
+    return of_undated + of_dated if cursor.is_backward else of_dated + of_undated
 
 
 def sites_narrowed(branch: Branch, filters: SiteFilters) -> QuerySet[SiteState]:
@@ -224,7 +298,7 @@ def sites_narrowed(branch: Branch, filters: SiteFilters) -> QuerySet[SiteState]:
     if filters.seen != Seen.ANY.value:
         states = states.filter(is_open=filters.seen == Seen.OPEN.value)
     if filters.seen == Seen.LEFT.value:
-        states = states.filter(site__migration__status__in=STANDING)
+        states = states.filter(site__in=_at_status(*STANDING))
     exact = {"crate": filters.crate, "rule_id": filters.rule, "level": filters.level}
     states = states.filter(**{column: value for column, value in exact.items() if value})
     if filters.form:
@@ -233,14 +307,19 @@ def sites_narrowed(branch: Branch, filters: SiteFilters) -> QuerySet[SiteState]:
         told = "" if filters.outcome == NOT_TOLD else filters.outcome
         states = states.filter(is_open=False, outcome=told)
     if filters.status:
-        states = states.filter(site__migration__status=filters.status)
+        states = states.filter(site__in=_at_status(filters.status))
     if filters.due:
         states = states.filter(_is_due(filters.due))
-    if filters.sort == "due":
+    if filters.sort == DUE_SORT:
         states = states.annotate(due_days=_due_days())
     for word in filters.text.split():
         states = states.filter(Q(symbol__icontains=word) | Q(path__icontains=word))
     return states
+
+
+def _at_status(*statuses: str) -> QuerySet[SiteMigration, dict[str, Any]]:
+    """Name the sites whose migrations stand there, without a look at the rows of the sites."""
+    return SiteMigration.objects.filter(status__in=statuses, site__isnull=False).values("site")
 
 
 def of_form(states: QuerySet[SiteState], form: str) -> QuerySet[SiteState]:

@@ -15,11 +15,10 @@ from audit.services.leases import lease_claim, lease_fail, lease_finish, lease_k
 from migrations_tracker.errors import PlanError
 from migrations_tracker.lifecycle import Status, TransitionNotAllowedError
 from migrations_tracker.models import BulkChange, BulkChangeItem, ItemState, SiteMigration
-from migrations_tracker.selectors.bulk_changes import migrations_matching
+from migrations_tracker.selectors.bulk_changes import ITEMS_AT_MOST, migrations_matching
 from migrations_tracker.selectors.site_list import SiteFilters
 from migrations_tracker.services.site_migrations import site_migration_assign, site_migration_transition
 
-ITEMS_AT_MOST = 20_000
 BATCH = 100
 
 

@@ -28,7 +28,7 @@ from migrations_tracker.api.v1.shapes import (
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import SiteMigration, Suppression
 from migrations_tracker.selectors.site_detail import SitePageData, site_page
-from migrations_tracker.selectors.site_list import SiteFilters, cursor_decode, site_list
+from migrations_tracker.selectors.site_list import SiteFilters, cursor_decode, site_count, site_list
 from migrations_tracker.selectors.standings import repository_ids_seen_by
 from migrations_tracker.services.comments import comment_create
 from migrations_tracker.services.site_migrations import (
@@ -106,7 +106,7 @@ def site_index(request: ProgramRequest, slug: str, query: Annotated[SiteQuery, Q
         items=[SiteOut.of(state) for state in page.states],
         next=page.next,
         previous=page.previous,
-        total=page.total,
+        total=site_count(branch=branch, filters=filters) if page.is_more else page.total,
     )
 
 

@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 from audit.models import Branch, Repository, SiteState
 from audit.scanner.report import Level
 from migrations_tracker.lifecycle import Status
+from migrations_tracker.selectors import site_list as module
 from migrations_tracker.selectors.site_list import (
     SORT_ORDERS,
     Cursor,
     SiteFilters,
     cursor_decode,
     filters_read,
+    site_count,
     site_list,
 )
 from migrations_tracker.services.site_migrations import site_migration_transition
@@ -54,8 +56,13 @@ def symbols(branch: Branch, **filters: str) -> set[str]:
 
 
 @pytest.mark.parametrize("sort", SORT_ORDERS)
-@pytest.mark.parametrize("size", [1, 4, 7, 36, 37, 50])
-def test_the_pages_show_each_site_once_in_order(branch: Branch, sort: str, size: int) -> None:
+@pytest.mark.parametrize(
+    ("size", "sorted_at_most"), [(1, 5), (4, 50), (7, 0), (7, 50), (36, 5), (37, 50), (50, 0)]
+)
+def test_the_pages_show_each_site_once_in_order(
+    branch: Branch, sort: str, size: int, sorted_at_most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SORTED_AT_MOST", sorted_at_most)
     filters = SiteFilters(sort=sort)
     whole = [state.pk for state in site_list(branch=branch, filters=filters, size=100).states]
     assert len(whole) == SITES
@@ -73,6 +80,41 @@ def test_the_pages_show_each_site_once_in_order(branch: Branch, sort: str, size:
         page = site_list(branch=branch, filters=filters, cursor=cursor, size=size)
         backward = [state.pk for state in page.states] + backward
     assert backward == whole
+
+
+@pytest.mark.parametrize("sort", SORT_ORDERS)
+@pytest.mark.parametrize("seen", ["open", "absent", "any"])
+@pytest.mark.parametrize("narrowed", [{}, {"text": "a::"}, {"status": "open"}, {"crate": "minitorch-nn"}])
+def test_what_is_sorted_and_what_is_walked_is_the_same(
+    branch: Branch,
+    monkeypatch: pytest.MonkeyPatch,
+    sort: str,
+    seen: str,
+    narrowed: dict[str, str],
+) -> None:
+    states = branch.site_states.order_by("symbol")
+    SiteState.objects.filter(pk__in=[state.pk for state in states[::3]]).update(
+        is_open=False, baseline_state="absent", closed_scan=branch.scan_runs.get()
+    )
+    filters = SiteFilters(sort=sort, seen=seen, **narrowed)
+    by_sorting = site_list(branch=branch, filters=filters)
+    monkeypatch.setattr(module, "SORTED_AT_MOST", 0)
+    by_walking = site_list(branch=branch, filters=filters)
+    assert [state.pk for state in by_walking.states] == [state.pk for state in by_sorting.states] != []
+    assert by_sorting.total == len(by_sorting.states)
+
+
+def test_an_exact_number_is_told_where_an_index_has_it_and_else_a_least_one(
+    branch: Branch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SORTED_AT_MOST", 5)
+    whole = site_list(branch=branch, filters=SiteFilters())
+    assert (whole.total, whole.is_more) == (SITES, False)
+    narrowed = site_list(branch=branch, filters=SiteFilters(text="op"))
+    assert (narrowed.total, narrowed.is_more, len(narrowed.states)) == (5, True, SITES)
+    few = site_list(branch=branch, filters=SiteFilters(text="op12"))
+    assert (few.total, few.is_more) == (1, False)
+    assert site_count(branch=branch, filters=SiteFilters(text="op")) == SITES
 
 
 def test_a_page_stays_where_it_is_when_sites_come_before_it(branch: Branch, repository: Repository) -> None:

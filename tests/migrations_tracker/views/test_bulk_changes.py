@@ -62,6 +62,21 @@ def test_a_change_is_asked_for_followed_and_taken_back(lead_client: Client) -> N
     assert "Take back change" in lead_client.get(reverse("bulk-change-list")).content.decode()
 
 
+def test_more_than_one_change_may_hold_are_to_be_narrowed(
+    lead_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("migrations_tracker.selectors.bulk_changes.ITEMS_AT_MOST", 1)
+    monkeypatch.setattr("migrations_tracker.services.bulk_changes.ITEMS_AT_MOST", 1)
+    address = "/sites/change/?repository=minitorch"
+    page = lead_client.get(address).content.decode()
+    assert "More than 1 sites match" in page
+    assert 'name="to"' not in page
+    body = {"to": "accepted", "owner": "", "reason": "", "seen_count": "2"}
+    assert lead_client.post(address, body).status_code == 422
+    assert not BulkChange.objects.exists()
+    assert "Change 1 site at once" in lead_client.get(ASK).content.decode()
+
+
 def test_an_error_keeps_what_was_typed(lead_client: Client) -> None:
     answer = lead_client.post(ASK, {"to": "", "owner": "", "reason": "Because.", "seen_count": "1"})
     assert answer.status_code == 422
