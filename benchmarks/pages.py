@@ -1,11 +1,12 @@
-"""Measure the pages of sites, scans and history: `python -m benchmarks.pages [--sites 100000] [--times 500]`.
+"""Measure all pages at full size: `python -m benchmarks.pages [--sites 100000] [--requests 500]`.
 
-A repository of that many sites and ten times as many results is written by `benchmarks.large_repository`;
-PostgreSQL and gunicorn run as `make run` starts them. Each address is asked for one at a time over HTTP, the
-answer read to its end, after some requests to warm up. Beside the time on the clock stands the processor
-time of a request, of the web server and of its database together: on a machine that does other things, too,
-it says what the time would be. Queries are counted in this process. The pages of the plan and of the
-capability matrix have benchmarks of their own, `benchmarks.plan_pages` and `benchmarks.capability_pages`.
+A repository of that many sites and ten times as many results is written by `benchmarks.large_repository`,
+and its gaps, plan and knowledge by `benchmarks.large_surroundings`; PostgreSQL and gunicorn run as `make run`
+starts them. Each address is asked for one at a time over HTTP, the answer read to its end, after some requests
+to warm up. Beside the time on the clock stands the processor time of a request, of the web server and of its
+database together: on a machine that does other things, too, it says what the time would be. Queries are
+counted in this process. `--combinations 200` asks for as many lists of sites, too, with filters and order
+drawn from all that the list offers.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import gzip
 import http.client
 import os
+import random
 import re
 import statistics
 import sys
@@ -21,9 +23,11 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 import psutil
 
+from benchmarks import large_surroundings as surroundings
 from benchmarks.capability_pages import queries, server, session
 from benchmarks.database import database
 from benchmarks.large_repository import RARE_CRATE, RARE_RULE, RARE_WORD, SCANS, fill
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
 
 SLUG = "large"
 WARM = 10
+SEED = 20261128
 CSV_SECONDS, CSV_GROWTH_MB = 3.0, 10.0
 FIRST_PAGE_BYTES = 100_000
 
@@ -157,9 +162,28 @@ def addresses(branch: Branch) -> list[str]:
         "/reports/",
         "/verifications/",
         "/runners/",
-        "/notices/",
         "/account/",
+        *surroundings.addresses(branch),
     ]
+
+
+def combinations(count: int) -> Iterator[str]:
+    """Draw lists of sites: each filter not at all, or something common, something rare, or nothing at all."""
+    from migrations_tracker.selectors.site_list import SORT_ORDERS
+
+    draw = random.Random(SEED)
+    axes = {
+        "crate": ("crate-21", "crate-3", RARE_CRATE),
+        "rule": ("FT001", "FT014", RARE_RULE),
+        "level": ("note", "error"),
+        "status": ("open", "verified", "in-review", "suppressed", "reopened"),
+        "outcome": ("composite", "not-told"),
+        "q": (RARE_WORD, "operation", "op", "nothing_like_it", "crate_21 operation_9"),
+    }
+    for _ in range(count):
+        chosen = {name: draw.choice(values) for name, values in axes.items() if draw.random() < 0.4}
+        chosen |= {"seen": draw.choice(("open", "absent", "any")), "sort": draw.choice(list(SORT_ORDERS))}
+        yield f"/sites/?repository={SLUG}&{urlencode(chosen)}"
 
 
 def measure(asking: Asking, address: str, times: int) -> tuple[float, float, float, int]:
@@ -215,9 +239,10 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--sites", type=int, default=100_000)
-    parser.add_argument("--times", type=int, default=500)
+    parser.add_argument("--requests", type=int, default=500)
     parser.add_argument("--milliseconds", type=float, default=100.0, help="the bar for the 95th percentile")
     parser.add_argument("--queries", type=int, default=12, help="the bar for queries")
+    parser.add_argument("--combinations", type=int, default=0, help="as many lists of sites besides")
     parser.add_argument("--only", default="", help="measure only addresses with this in them")
     options = parser.parse_args()
     os.environ.setdefault("ALLOWED_HOSTS", "127.0.0.1,testserver")
@@ -229,8 +254,8 @@ def main() -> int:
             found = []
             print("| address | median, ms | p95, ms | CPU, ms | kB | queries |")
             print("| --- | --- | --- | --- | --- | --- |", flush=True)
-            for address in (one for one in addresses(branch) if options.only in one):
-                median, p95, cpu, size = measure(asking, address, options.times)
+            for address in _chosen(branch, options):
+                median, p95, cpu, size = measure(asking, address, options.requests)
                 row = Measured(address, median, p95, cpu, size, queries(address, cookie))
                 print(
                     f"| {row.address} | {row.median:.1f} | {row.p95:.1f} | {row.cpu:.1f} "
@@ -241,6 +266,11 @@ def main() -> int:
             return _verdict(asking, found, options.milliseconds, options.queries)
 
 
+def _chosen(branch: Branch, options: argparse.Namespace) -> list[str]:
+    found = [*dict.fromkeys(addresses(branch)), *combinations(options.combinations)]
+    return [address for address in found if options.only in address]
+
+
 def _filled(sites: int) -> Branch:
     from django.contrib.auth.models import User
     from django.db import connection
@@ -248,7 +278,9 @@ def _filled(sites: int) -> Branch:
     from audit.models import Result
 
     began = time.perf_counter()
-    branch = fill(slug=SLUG, sites=sites, person_id=User.objects.get(username="benchmark").pk)
+    person = User.objects.get(username="benchmark")
+    branch = fill(slug=SLUG, sites=sites, person_id=person.pk)
+    surroundings.surround(branch, person)
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
     print(f"{sites} sites and {Result.objects.count()} results of {SCANS} scans, written in", end=" ")
@@ -264,7 +296,9 @@ def _verdict(asking: Asking, found: Sequence[Measured], milliseconds: float, mos
     print(f"CSV of {records} sites: {seconds:.2f} s, {worked:.2f} s CPU (bar {CSV_SECONDS} s);", end=" ")
     print(f"the web server grew by {growth:.1f} MB (bar {CSV_GROWTH_MB:.0f} MB)")
     worst = max(found, key=lambda row: row.p95)
-    print(f"Worst page: {worst.address}, p95 {worst.p95:.1f} ms, {worst.queries} queries")
+    print(
+        f"Worst page: {worst.address}, p95 {worst.p95:.1f} ms, {worst.cpu:.1f} ms CPU, {worst.queries} queries"
+    )
     over = [row.address for row in found if row.p95 > milliseconds or row.queries > most]
     print("Over a bar: " + (", ".join(over) or "none"))
     is_over = over or size > FIRST_PAGE_BYTES or seconds > CSV_SECONDS or growth > CSV_GROWTH_MB

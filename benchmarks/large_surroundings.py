@@ -1,0 +1,179 @@
+"""What stands around the sites of a large repository: gaps, the plan, what is known, and the search index.
+
+The capability matrix has 2,500 operators by four dtypes, two directions and two devices; the plan holds every
+open site and gap, with people and runners; beside it stand 5,000 entries, a precedent and a reference for one
+site of ten, 200 reports of which one is whole, and saved filters. To schedule thousands of units takes
+minutes: the pages of schedules are measured by `benchmarks.plan_pages`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+
+from audit.parity.catalogue import newest
+from benchmarks.capability_pages import cells_of, store
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+    from audit.models import Branch
+    from migrations_tracker.models import Plan
+
+OPERATORS = 2500
+ENTRIES = 5000
+PEOPLE = 12
+RUNNERS = 3
+REPORTS = 200
+ONE_OF = 10
+SEED = 20261128
+
+
+def surround(branch: Branch, person: User) -> None:
+    """Write it all for a branch whose sites are there."""
+    from audit.services.parity import parity_dumps_import_shipped
+    from benchmarks.search import entries
+    from migrations_tracker.services.search import search_refresh
+
+    scan_run = branch.last_scan
+    assert scan_run is not None
+    parity_dumps_import_shipped()
+    names = [f"aten::{base}" for base in sorted(newest().by_base)]
+    names = [*names, *(f"torch.nn.functional.operation_{number}" for number in range(OPERATORS))][:OPERATORS]
+    with transaction.atomic():
+        store(scan_run, tuple(cells_of(names, random.Random(SEED))))
+    entries(ENTRIES, random.Random(SEED))
+    _rulings(branch, person)
+    _reports(branch, person)
+    _planned(branch, person)
+    search_refresh()
+
+
+def _rulings(branch: Branch, person: User) -> None:
+    from audit.models import Precedent, TextReference
+
+    states = list(branch.site_states.order_by("site")[: branch.site_states.count() // ONE_OF])
+    Precedent.objects.bulk_create(
+        (
+            Precedent(
+                repository_id=branch.repository_id,
+                site_id=state.site_id,
+                kind="accepted",
+                rule_id=state.rule_id,
+                form=state.form,
+                symbol=state.symbol,
+                path=state.path,
+                line=state.start_line,
+                code="match compile() {\n    Err(_) => x.to_host(),\n}",
+                shingles=[state.site_id % 997, state.site_id % 991],
+                reason=f"Ruling number {state.site_id}.",
+                decided_by=person,
+            )
+            for state in states
+        ),
+        batch_size=1000,
+    )
+    TextReference.objects.bulk_create(
+        (
+            TextReference(
+                repository_id=branch.repository_id,
+                site_id=state.site_id,
+                kind="issue",
+                target=str(state.site_id % 300),
+                source="comment",
+                source_path=f"/sites/{state.site_id}/",
+            )
+            for state in states
+        ),
+        batch_size=1000,
+    )
+
+
+def _reports(branch: Branch, person: User) -> None:
+    from migrations_tracker.models import SavedFilter
+    from migrations_tracker.services.migration_reports import report_create, report_execute
+
+    first = branch.scan_runs.earliest("pk")
+    for _ in range(REPORTS - 1):
+        report_create(branch=branch, since=first, actor=person)
+    report_execute(pk=report_create(branch=branch, since=first, actor=person).pk)
+    SavedFilter.objects.bulk_create(
+        SavedFilter(
+            owner=person,
+            repository_id=branch.repository_id,
+            name=f"Filter {number}",
+            query=f"repository={branch.repository.slug}&crate=crate-{number}",
+            is_shared=number % 2 == 0,
+        )
+        for number in range(20)
+    )
+
+
+def _planned(branch: Branch, person: User) -> None:
+    from migrations_tracker.services.plan_people import person_set
+    from migrations_tracker.services.plan_proposals import plan_propose
+    from workers.models import Runner
+
+    plan = plan_propose(repository=branch.repository, actor=None).plan
+    for number in range(PEOPLE):
+        person_set(
+            plan=plan,
+            name=f"person-{number}",
+            skills=["autograd", "build", "kernel"],
+            capacity=1,
+            time_zone="UTC",
+            hours=[[day, 540, 1020] for day in range(5)],
+            actor=person,
+        )
+    for number in range(RUNNERS):
+        Runner.objects.create(name=f"runner-{number}", is_able=True)
+
+
+def addresses(branch: Branch) -> Iterator[str]:
+    """Yield the addresses of what `surround` wrote."""
+    from audit.models import CapabilityGap, KnowledgeEntry, Precedent
+    from migrations_tracker.models import MigrationReport, Plan
+
+    slug = branch.repository.slug
+    gap = CapabilityGap.objects.filter(repository=branch.repository).earliest("id")
+    yield from (f"/capabilities/?repository={slug}{rest}" for rest in _MATRIX)
+    yield f"/capabilities/{slug}/aten::exp/"
+    yield f"/operators/{slug}/aten::exp/"
+    yield from (
+        f"/gaps/?repository={slug}{rest}" for rest in ("", "&seen=any&q=add", "&device=cpu", "&q=zzz")
+    )
+    yield gap.get_absolute_url()
+    yield f"/matches/?repository={slug}"
+    yield f"/backend/?repository={slug}"
+    yield "/parity/"
+    yield from _plan_addresses(Plan.objects.get(repository=branch.repository))
+    yield from (f"/search/?q={text}" for text in _SEARCHED)
+    yield from ("/entries/", "/entries/?q=kernel", KnowledgeEntry.objects.latest("id").get_absolute_url())
+    yield f"{KnowledgeEntry.objects.latest('id').get_absolute_url()}history/"
+    yield from (f"/precedents/?repository={slug}{rest}" for rest in ("", "&kind=suppressed", "&rule=FT014"))
+    yield f"/precedents/contradictions/?repository={slug}"
+    yield Precedent.objects.latest("id").get_absolute_url()
+    yield f"/references/{slug}/issue/7/"
+    yield from ("/forms/", "/forms/match-arm/", "/policy/F1/", "/rules/FT008/", "/audits/")
+    yield f"/crates/{slug}/crate-3/"
+    yield from (f"/reports/?repository={slug}", MigrationReport.objects.earliest("id").get_absolute_url())
+    yield MigrationReport.objects.latest("id").get_absolute_url()
+    yield from (f"/verifications/?repository={slug}", f"/verifications/nightly/?repository={slug}")
+    yield from ("/runners/runner-0/", "/verification-reports/", f"/repositories/{slug}/people/")
+    yield from ("/account/second-factor/", "/notices/")
+
+
+_GAPS = ("", "&seen=any&q=add", "&device=cpu", "&q=zzz")
+_MATRIX = ("", "&page=30", "&gaps=1&family=linalg", "&state=fallback&q=add", "&only=pytorch", "&q=nothing")
+_SEARCHED = ("silent+fallback", "operation_4711", "oepration_4711", "why+is+a+host+readback+reported", "op")
+
+
+def _plan_addresses(plan: Plan) -> Iterator[str]:
+    base = f"/plan/{plan.repository.slug}"
+    largest = plan.units.order_by("-item_count", "pk")[0]
+    yield from (f"{base}/", f"{base}/?crate=crate-3", f"{base}/units/", f"{base}/units/?phase=3&q=readback")
+    yield from (f"{base}/units/?q=zzz", f"{base}/missing/", f"{base}/people/", f"{base}/people/person-0/")
+    yield from (f"{base}/schedules/", largest.get_absolute_url())
