@@ -157,7 +157,7 @@ def addresses(branch: Branch) -> Iterator[str]:
     yield f"/precedents/contradictions/?repository={slug}"
     yield Precedent.objects.latest("id").get_absolute_url()
     yield f"/references/{slug}/issue/7/"
-    yield from ("/forms/", "/forms/match-arm/", "/policy/F1/", "/rules/FT008/", "/audits/")
+    yield from ("/forms/", "/forms/early-return/", "/policy/F1/", "/rules/FT008/", "/audits/")
     yield f"/crates/{slug}/crate-3/"
     yield from (f"/reports/?repository={slug}", MigrationReport.objects.earliest("id").get_absolute_url())
     yield MigrationReport.objects.latest("id").get_absolute_url()

@@ -1,12 +1,12 @@
 """Measure all pages at full size: `python -m benchmarks.pages [--sites 100000] [--requests 500]`.
 
 A repository of that many sites and ten times as many results is written by `benchmarks.large_repository`,
-and its gaps, plan and knowledge by `benchmarks.large_surroundings`; PostgreSQL and gunicorn run as `make run`
-starts them. Each address is asked for one at a time over HTTP, the answer read to its end, after some requests
-to warm up. Beside the time on the clock stands the processor time of a request, of the web server and of its
-database together: on a machine that does other things, too, it says what the time would be. Queries are
-counted in this process. `--combinations 200` asks for as many lists of sites, too, with filters and order
-drawn from all that the list offers.
+and its gaps, plan and knowledge by `benchmarks.large_surroundings`; PostgreSQL and gunicorn run as `make
+run` starts them. Each address is asked for one at a time over HTTP, the answer read to its end, after some
+requests to warm up. Beside the time on the clock stands the processor time of a request, of the web server
+and of its database together: on a machine that does other things, too, it says what the time would be.
+Queries are counted in this process. `--combinations 200` asks for as many lists of sites, too, with filters
+and order drawn from all that the list offers.
 """
 
 from __future__ import annotations
@@ -296,9 +296,8 @@ def _verdict(asking: Asking, found: Sequence[Measured], milliseconds: float, mos
     print(f"CSV of {records} sites: {seconds:.2f} s, {worked:.2f} s CPU (bar {CSV_SECONDS} s);", end=" ")
     print(f"the web server grew by {growth:.1f} MB (bar {CSV_GROWTH_MB:.0f} MB)")
     worst = max(found, key=lambda row: row.p95)
-    print(
-        f"Worst page: {worst.address}, p95 {worst.p95:.1f} ms, {worst.cpu:.1f} ms CPU, {worst.queries} queries"
-    )
+    print(f"Worst page: {worst.address}, p95 {worst.p95:.1f} ms, {worst.cpu:.1f} ms CPU,", end=" ")
+    print(f"{worst.queries} queries")
     over = [row.address for row in found if row.p95 > milliseconds or row.queries > most]
     print("Over a bar: " + (", ".join(over) or "none"))
     is_over = over or size > FIRST_PAGE_BYTES or seconds > CSV_SECONDS or growth > CSV_GROWTH_MB
