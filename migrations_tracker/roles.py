@@ -83,6 +83,7 @@ _SITE = Owner("audit.FallbackSite", "repository_id")
 _GAP = Owner("audit.CapabilityGap", "repository_id")
 _SCAN = Owner("audit.ScanRun", "repository_id")
 _SCAN_REQUEST = Owner("audit.ScanRequest", "repository_id")
+_PULL_REQUEST = Owner("audit.PullRequest", "repository_id")
 _DROP = Owner("audit.HeldDrop", "branch_scan__branch__repository_id")
 _LINEAGE = Owner("audit.Lineage", "site__repository_id")
 _LINEAGE_RULING = Owner("audit.LineageRuling", "site__repository_id")
@@ -175,6 +176,8 @@ PAGES: Mapping[str, Need] = {
     "repository-history": _see(_SLUG),
     "repository-changes": _see(_SLUG),
     "doubtful-links": _see(_SLUG),
+    "pull-request-list": _see(_SLUG),
+    "pull-request-detail": _see(_PULL_REQUEST),
     "held-drops": _see(_SLUG),
     "held-drop": _see(_DROP),
     "held-drop-rule": _lead(_DROP),
@@ -332,6 +335,9 @@ OPERATIONS: Mapping[str, Need] = {
     "GET /repositories/{slug}": _see(_SLUG),
     "GET /repositories/{slug}/scans": _see(_SLUG),
     "POST /repositories/{slug}/scans": _engineer(_SLUG),
+    "GET /repositories/{slug}/pull-requests": _see(_SLUG),
+    "GET /repositories/{slug}/pull-requests/{number}": _see(_SLUG),
+    "PUT /repositories/{slug}/pull-requests/{number}": _engineer(_SLUG),
     "GET /scan-requests/{pk}": _see(_SCAN_REQUEST),
     "GET /scans/{pk}": _see(_SCAN),
     "GET /repositories/{slug}/sites": _see(_SLUG),

@@ -5,7 +5,15 @@ from __future__ import annotations
 from celery import shared_task
 
 from audit.models import AskedBy, Repository, ScanRun
-from audit.services import claims, extraction, rederiving, scan_requests, scan_runs, scanning
+from audit.services import (
+    claims,
+    extraction,
+    pull_requests,
+    rederiving,
+    scan_requests,
+    scan_runs,
+    scanning,
+)
 from migrations_tracker.services import (
     bulk_changes,
     deliveries,
@@ -51,6 +59,12 @@ def scan_run_execute(pk: int) -> None:
 def scan_chunk_execute(pk: int) -> None:
     """Parse a part of a large scan that another worker runs."""
     extraction.chunk_execute(pk=pk, open_source=scanning.files_of)
+
+
+@shared_task(name=scans.PULL_REQUEST_TASK)
+def scan_pull_request_check(pk: int) -> None:
+    """Scan both ends of a pull request, and compare them."""
+    pull_requests.pull_request_check_execute(pk=pk, after_ingest=scan_run_follow_up)
 
 
 @shared_task(name="migrations_tracker.tasks.claims_read")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from audit.check.commits import Range
 from audit.claims.bearing import FALLBACK_RULES, Held, Measured, Place, hold_claims
+from audit.claims.descriptions import told_by
 from audit.claims.finding import Claim, find_claims
 from audit.rules.base import Rule
 from audit.scanner.baseline import Baseline, Comparison, compare, earlier_results
@@ -24,8 +24,6 @@ from audit.scanner.report import BaselineState, Level, Result, ScanReport
 from audit.scanner.source.base import Source
 from audit.scanner.source.opening import open_source
 from audit.scanner.suppression import is_suppressed
-
-_NOT_TOLD = re.compile(r"<!--.*?(?:-->|\Z)|^\s*[-*+] \[ \][^\n]*$", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +125,7 @@ def _held(
     # What each commit counts was measured of all of them together.
     total = sum(claim.count or 0 for _, claims in read for claim in claims)
     # The description speaks of all of them, and counts what they count once more.
-    described = hold_claims(find_claims(_told_by(description)), measured)
+    described = hold_claims(find_claims(told_by(description)), measured)
     held = [
         HeldMessage("", described),
         *(
@@ -136,11 +134,6 @@ def _held(
         ),
     ]
     return tuple(one for one in held if one.held)
-
-
-def _told_by(description: str) -> str:
-    """Leave out of a description what its template says, and what is still to be done."""
-    return _NOT_TOLD.sub("", description)
 
 
 def _hold(claim: Claim, measured: Measured, total: int) -> Held:

@@ -30,6 +30,7 @@ from audit.models.parity import (
     ParityOperator,
 )
 from audit.models.precedent import Precedent, PrecedentKind, PrecedentOpinion, Stance
+from audit.models.pull_request import PullRequest, PullRequestCheck, PullRequestSite
 from audit.models.reference import ReferenceSource, TextReference
 from audit.models.repository import Branch, Commit, Crate, Repository, RepositoryKind
 from audit.models.repository_policy import RepositoryPolicy
@@ -80,6 +81,9 @@ __all__ = [
     "Precedent",
     "PrecedentKind",
     "PrecedentOpinion",
+    "PullRequest",
+    "PullRequestCheck",
+    "PullRequestSite",
     "ReferenceSource",
     "Repository",
     "RepositoryKind",

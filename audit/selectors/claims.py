@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from audit.claims import finding
 from audit.claims.bearing import BEARING_LABELS, FALLBACK_RULES, Held, Measured, Place, hold_claims
+from audit.claims.descriptions import told_by
 from audit.claims.kinds import KIND_LABELS, ClaimKind
-from audit.models import BranchScan, Claim, Result, ScanRun, SiteEvent, SiteEventKind
+from audit.models import (
+    BranchScan,
+    Claim,
+    PullRequestCheck,
+    Result,
+    RowState,
+    ScanRun,
+    SiteEvent,
+    SiteEventKind,
+)
 
 PLACES_AT_MOST = 500
 
@@ -22,6 +32,7 @@ class ClaimView:
 
     source: str
     held: Held
+    url: str = ""
 
     @property
     def kind(self) -> str:
@@ -35,15 +46,52 @@ class ClaimView:
 
 
 def claims_of(*, scan_run: ScanRun) -> list[ClaimView]:
-    """List what the commit of a scan claims, each held against what the scan measured."""
+    """List what the commit of a scan claims, each held against what the scan measured.
+
+    What pull requests say whose head it is comes first: that is held against their base.
+    """
+    described = [view for check in _checks_at(scan_run) for view in description_claims_of(check=check)]
     rows = list(Claim.objects.filter(commit=scan_run.commit_id))
     if not rows:
-        return []
+        return described
     claims = [
         finding.Claim(ClaimKind(row.kind), row.text, row.line, row.count, tuple(row.names)) for row in rows
     ]
     held = hold_claims(claims, _measured(scan_run, claims))
-    return [ClaimView(row.get_source_display(), one) for row, one in zip(rows, held, strict=True)]
+    views = [ClaimView(row.get_source_display(), one) for row, one in zip(rows, held, strict=True)]
+    return described + views
+
+
+def _checks_at(scan_run: ScanRun) -> QuerySet[PullRequestCheck]:
+    checks = PullRequestCheck.objects.filter(head_scan=scan_run, state=RowState.SUCCEEDED)
+    current = checks.filter(pull_request__head_id=F("head_id"), pull_request__base_id=F("base_id"))
+    return current.select_related("pull_request").order_by("pull_request__number")
+
+
+def description_claims_of(*, check: PullRequestCheck) -> list[ClaimView]:
+    """List what title and description of a pull request claim, held against its head and its base."""
+    row = check.pull_request
+    claims = finding.find_claims(f"{row.title}\n\n{told_by(row.body)}")
+    if not claims:
+        return []
+    sites = list(check.sites.select_related("site"))
+    ended = [
+        Place(one.site.rule_id, one.site.path, 1, one.site.symbol, one.outcome)
+        for one in sites
+        if not one.is_new
+    ]
+    results = Result.objects.filter(scan_run=check.head_scan_id, rule_id__in=FALLBACK_RULES)
+    fresh = results.filter(site__in=[one.site_id for one in sites if one.is_new])
+    measured = Measured(ended, _places(fresh), _places(results.filter(_speaks_of(claims))))
+    return [_described(check, held) for held in hold_claims(claims, measured)]
+
+
+def _described(check: PullRequestCheck, held: Held) -> ClaimView:
+    row, line = check.pull_request, held.claim.line
+    # The title is the first line of what was read, and an empty one follows it.
+    where = "title" if line == 1 else "description"
+    moved = replace(held, claim=replace(held.claim, line=max(line - 2, 1)))
+    return ClaimView(f"pull request #{row.number}, {where}", moved, row.get_absolute_url())
 
 
 def _measured(scan_run: ScanRun, claims: Iterable[finding.Claim]) -> Measured:

@@ -106,6 +106,12 @@ def commit_texts(*, git_dir: Path, object_ids: Sequence[str]) -> dict[str, tuple
     return texts
 
 
+def common_commit(*, git_dir: Path, base: str, head: str) -> str:
+    """Return the newest commit that two have in common, or the first where they have none."""
+    found = git_run(git_dir, "merge-base", "--", base, head)
+    return found.stdout.strip() if not found.returncode and found.stdout.strip() else base
+
+
 def default_branch(*, git_dir: Path) -> str:
     """Name the branch that HEAD points to, or the first one where HEAD points nowhere."""
     head = git_run(git_dir, "symbolic-ref", "--quiet", "--short", "HEAD").stdout.strip()

@@ -134,6 +134,25 @@ def repository_fetch(*, repository: Repository, go_on: Callable[[], None] = _alw
         ) from error
 
 
+def pull_request_fetch(*, repository: Repository, number: int, go_on: Callable[[], None] = _always) -> None:
+    """Bring the head of a pull request here, which may come from a fork: no branch of the origin has it.
+
+    GitHub, Gitea and Forgejo keep it under the same name.
+    """
+    location_allow(repository.location)
+    git_dir = git_dir_of(repository)
+    access = access_for(reference=repository.credentials, location=repository.location)
+    deadline = time.monotonic() + settings.FETCH_TIMEOUT_SECONDS
+    transfer = _Transfer(repository.location, access, deadline, go_on)
+    name = f"refs/pull/{number}/head"
+    with _one_at_a_time(git_dir):
+        transfer.run(
+            "--git-dir", str(git_dir), "fetch", "--no-auto-gc", "--no-write-fetch-head",
+            "--", "origin", f"+{name}:{name}",
+            into=git_dir,
+        )  # fmt: skip
+
+
 def _bring(transfer: _Transfer, git_dir: Path) -> None:
     # Clones are named by number: one that an earlier database left may be of another repository.
     known = git_run(git_dir, "config", "--local", "--get", "remote.origin.url").stdout.rstrip("\n")

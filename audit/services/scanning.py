@@ -92,6 +92,13 @@ def commit_scan(
     return _scanned(scan_run, source, chosen, RULES, progress, earlier)
 
 
+def outcomes_of(*, scan_run: ScanRun, earlier: Sequence[EarlierResult]) -> ScanReport:
+    """Scan the commit of a stored scan again to say what became there of results of another commit."""
+    source = files_of(scan_run)
+    chosen = _chosen(scan_run.repository, source)
+    return _scanned(scan_run, source, chosen, RULES, lambda _: None, earlier).report
+
+
 def files_of(scan_run: ScanRun) -> Source:
     """Open the files of a scan's commit."""
     return _source(scan_run.repository, scan_run.commit)

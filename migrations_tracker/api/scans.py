@@ -9,7 +9,8 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET, require_POST
 
-from audit.models import AskedBy, Repository, ScanRequest, ScanRun
+from audit.errors import AuditError
+from audit.models import AskedBy, Repository, RowState, ScanRequest, ScanRun
 from audit.services.repositories import repository_add
 from migrations_tracker.api.access import (
     NOT_FOUND,
@@ -21,10 +22,13 @@ from migrations_tracker.api.access import (
     refusal,
     text_in,
 )
+from migrations_tracker.services.pull_requests import pull_request_hear, pull_request_of_event
 from migrations_tracker.services.pushes import push_hear, push_is_signed
 from migrations_tracker.services.scans import follow_ask, scan_ask
 
 ACCEPTED = 202
+UNPROCESSABLE = 422
+PULL_REQUEST = "pull_request"
 # What GitHub sends at most.
 MAX_PUSH_BYTES = 25 * 1024 * 1024
 SIGNATURES = ("X-Hub-Signature-256", "X-Gitea-Signature", "X-Forgejo-Signature")
@@ -86,7 +90,7 @@ def scan_state(request: HttpRequest, owner: User, pk: int) -> HttpResponse:
 @csrf_exempt
 @require_POST
 def push(request: HttpRequest, slug: str) -> HttpResponse:
-    """Hear of a push from GitHub, Gitea or Forgejo, signed with the repository's secret."""
+    """Hear of a push or a pull request from GitHub, Gitea or Forgejo, signed with the repository's secret."""
     try:
         repository = Repository.objects.filter(slug=slug, listens_to_pushes=True).first()
         # Of strangers who speak to nobody, nothing is read.
@@ -96,6 +100,8 @@ def push(request: HttpRequest, slug: str) -> HttpResponse:
         if repository is None or not push_is_signed(repository=repository, body=body, signature=signature):
             return refusal("The push is not signed with the secret of this address.", UNAUTHORISED)
         event = next((request.headers[name] for name in EVENTS if name in request.headers), "")
+        if event == PULL_REQUEST:
+            return _pull_request_heard(repository, body)
         if event != "push":
             return JsonResponse({"heard": event, "asked": False})
         asked = push_hear(repository=repository, ref=text_in(fields_of(body), "ref"))
@@ -104,6 +110,16 @@ def push(request: HttpRequest, slug: str) -> HttpResponse:
     if asked is None:
         return JsonResponse({"heard": event, "asked": False})
     return JsonResponse({"heard": event, "asked": True} | request_answer(asked), status=ACCEPTED)
+
+
+def _pull_request_heard(repository: Repository, body: bytes) -> HttpResponse:
+    try:
+        told = pull_request_of_event(fields_of(body))
+        check = pull_request_hear(repository=repository, told=told)
+    except AuditError as error:
+        raise RefusedError(str(error), UNPROCESSABLE) from error
+    answer = {"heard": PULL_REQUEST, "asked": check is not None and check.state == RowState.PENDING}
+    return JsonResponse(answer, status=ACCEPTED)
 
 
 def request_answer(row: ScanRequest) -> dict[str, Any]:

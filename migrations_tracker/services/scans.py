@@ -13,6 +13,7 @@ from kombu.exceptions import OperationalError
 from audit.models import (
     AskedBy,
     LeasedRow,
+    PullRequestCheck,
     Repository,
     RepositoryKind,
     RowState,
@@ -33,6 +34,7 @@ from workers.models import MechanicalReport, VerificationRequest
 
 SCAN_RUN_TASK = "migrations_tracker.tasks.scan_run_execute"
 SCAN_REQUEST_TASK = "migrations_tracker.tasks.scan_request_execute"
+PULL_REQUEST_TASK = "migrations_tracker.tasks.scan_pull_request_check"
 MECHANICAL_REPORT_TASK = "migrations_tracker.tasks.verification_report_execute"
 VERIFICATION_REQUEST_TASK = "migrations_tracker.tasks.verification_request_execute"
 SCAN_CHUNK_TASK = "migrations_tracker.tasks.scan_chunk_execute"
@@ -45,6 +47,7 @@ SCHEDULE_TASK = "migrations_tracker.tasks.schedule_execute"
 _TASKS: tuple[tuple[type[LeasedRow], str], ...] = (
     (ScanRequest, SCAN_REQUEST_TASK),
     (ScanRun, SCAN_RUN_TASK),
+    (PullRequestCheck, PULL_REQUEST_TASK),
     (VerificationRequest, VERIFICATION_REQUEST_TASK),
     (MechanicalReport, MECHANICAL_REPORT_TASK),
     (MigrationReport, REPORT_TASK),

@@ -26,6 +26,7 @@ from migrations_tracker.charts import chart_of
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.selectors.branches import branch_choose
 from migrations_tracker.selectors.history_legend import legend_of
+from migrations_tracker.selectors.pull_requests import pull_requests_of
 from migrations_tracker.selectors.site_timeline import site_timeline
 
 BY_LABELS = {
@@ -120,7 +121,11 @@ def site_versions(request: SignedInRequest, pk: int) -> HttpResponse:
     """Show the versions of a site, each with its code."""
     site = get_object_or_404(FallbackSite.objects.select_related("repository"), pk=pk)
     branch = request.GET.get("branch", "").replace("\0", "")[:255]
-    context = {"site": site, "timeline": site_timeline(site=site, branch=branch)}
+    context = {
+        "site": site,
+        "timeline": site_timeline(site=site, branch=branch),
+        "pull_requests": pull_requests_of(site=site),
+    }
     return render(request, "site_timeline.html", context)
 
 

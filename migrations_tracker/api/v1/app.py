@@ -14,6 +14,7 @@ from migrations_tracker.api.v1 import (
     imports,
     knowledge,
     plans,
+    pull_requests,
     reports,
     repositories,
     sites,
@@ -26,6 +27,7 @@ from migrations_tracker.api.v1.security import TokenAuth
 
 ROUTERS = (
     repositories.router,
+    pull_requests.router,
     sites.router,
     gaps.router,
     plans.router,

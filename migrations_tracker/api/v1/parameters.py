@@ -7,7 +7,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 
-def _without_nul(text: str) -> str:
+def without_nul(text: str) -> str:
+    """Return a text that the database can hold; raise where it can't."""
     # PostgreSQL's texts hold no zero byte.
     if "\0" in text:
         raise ValueError("a zero byte is no text")
@@ -15,6 +16,6 @@ def _without_nul(text: str) -> str:
 
 
 Key = Annotated[int, Field(ge=1, lt=2**63)]
-Word = Annotated[str, Field(max_length=200), AfterValidator(_without_nul)]
-Text = Annotated[str, Field(max_length=20_000), AfterValidator(_without_nul)]
+Word = Annotated[str, Field(max_length=200), AfterValidator(without_nul)]
+Text = Annotated[str, Field(max_length=20_000), AfterValidator(without_nul)]
 Version = Annotated[int, Field(ge=1, lt=2**31, description="The version that was read.")]

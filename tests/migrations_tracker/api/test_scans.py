@@ -13,7 +13,15 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from audit.models import AskedBy, Repository, RowState, ScanRequest, ScanRun
+from audit.models import (
+    AskedBy,
+    PullRequest,
+    PullRequestCheck,
+    Repository,
+    RowState,
+    ScanRequest,
+    ScanRun,
+)
 from audit.services.leases import lease_claim
 from audit.services.repositories import repository_add
 from migrations_tracker.models import ApiToken
@@ -210,6 +218,49 @@ def test_what_is_no_push_to_a_followed_branch_is_heard_and_asks_for_nothing(repo
     assert pushed(repository, b"{", event="push").status_code == 400
     assert not ScanRequest.objects.exists()
     assert pushed(repository, b'{"ref": "refs/heads/release/2"}').json()["asked"]
+
+
+PULL_REQUEST = {
+    "action": "opened",
+    "number": 7,
+    "pull_request": {
+        "number": 7,
+        "title": "Refuse in relu",
+        "body": "No fallback in `gpu_relu` any more.",
+        "state": "open",
+        "updated_at": "2026-06-01T12:00:00Z",
+        "html_url": "https://example.org/pull/7",
+        "head": {"sha": "a" * 40, "ref": "topic"},
+        "base": {"sha": "b" * 40, "ref": "main"},
+    },
+}
+
+
+def test_a_signed_pull_request_is_kept_and_checked_and_its_edit_is_kept_too(repository: Repository) -> None:
+    push_secret_renew(repository=repository)
+    first = json.dumps(PULL_REQUEST).encode()
+    assert pushed(repository, first, secret="x", event="pull_request").status_code == 401
+    assert not PullRequest.objects.exists()
+    for body in (first, first):
+        answer = pushed(repository, body, event="pull_request")
+        assert (answer.status_code, answer.json()) == (202, {"heard": "pull_request", "asked": True})
+    check = PullRequestCheck.objects.get()
+    assert (check.pull_request.number, check.head_id, check.state) == (7, "a" * 40, RowState.PENDING)
+    edited = json.dumps(PULL_REQUEST).replace("any more", "at all").replace("12:00:00Z", "13:00:00Z")
+    pushed(repository, edited.encode(), event="pull_request")
+    assert PullRequest.objects.get().body == "No fallback in `gpu_relu` at all."
+    # The first message once more, late: nothing goes back.
+    assert pushed(repository, first, event="pull_request").json()["asked"] is False
+    assert PullRequest.objects.get().body == "No fallback in `gpu_relu` at all."
+    assert PullRequestCheck.objects.count() == 1
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"pull_request": 7}', b'{"pull_request": {"number": "x"}}'])
+def test_a_pull_request_that_is_none_is_refused_with_a_sentence(repository: Repository, body: bytes) -> None:
+    push_secret_renew(repository=repository)
+    answer = pushed(repository, body, event="pull_request")
+    assert (answer.status_code, bool(answer.json()["error"])) == (422, True)
+    assert not PullRequest.objects.exists()
 
 
 def test_the_secret_stands_in_no_row(repository: Repository) -> None:

@@ -10,7 +10,17 @@ import pytest
 from django.test import Client
 from django.urls import URLPattern, get_resolver, reverse
 
-from audit.models import BranchScan, CapabilityGap, FallbackSite, HeldDrop, Lineage, Repository, RowState
+from audit.models import (
+    BranchScan,
+    CapabilityGap,
+    FallbackSite,
+    HeldDrop,
+    Lineage,
+    PullRequest,
+    PullRequestCheck,
+    Repository,
+    RowState,
+)
 from audit.parity.capability import State
 from audit.scanner.report import FileStatus, ManifestEntry, RuleRun, RuleStatus
 from audit.services.lineage_rulings import lineage_confirm
@@ -150,7 +160,11 @@ def addresses(site: FallbackSite, repository: Repository) -> dict[str, str]:
     lineage = Lineage.objects.earliest("pk")
     ruling = lineage_confirm(lineage=lineage, actor=make_user("mary"))
     drop = HeldDrop.objects.create(branch_scan=BranchScan.objects.earliest("pk"), open_before=9, site_count=6)
+    commits = {"head_id": "a" * 40, "base_id": "b" * 40}
+    told = PullRequest.objects.create(repository=repository, number=7, changed_at=EARLY, **commits)
+    PullRequestCheck.objects.create(pull_request=told, **commits)
     numbers = {
+        "pull-request-detail": told.pk,
         **dict.fromkeys(("held-drop", "held-drop-rule"), drop.pk),
         **dict.fromkeys(("bulk-change-detail", "bulk-change-undo"), change.pk),
         "lineage-rule": lineage.pk,
