@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from audit.parity import sentences
 from audit.parity.capability import Case, Cell, Place, State
 from audit.parity.catalogue import Autograd, Catalogue, Direction, Operator
 from audit.parity.counterparts import Support, SupportState, operators, reached, support
+from audit.policy.sentences import NOTHING, Said, Sentence, clauses_of
 
-_TEMPORARY = (
-    "Until then the code returns a structured error; a fallback behind FERROTORCH_ENABLE_GPU_FALLBACK that "
-    "warns on every call is a documented temporary measure with this work as its follow-up."
-)
 _SHOWN = 6
 # Where a public name without an operator of its own is Python code that calls operators.
 _IN_PYTHON = ("torch.nn.", "torch.distributions.", "torchvision.models.", "torchvision.transforms.")
@@ -30,7 +28,7 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rationale:
-    """Four sentences, each from data, and the answer they lead to."""
+    """Sentences, each from data, the answer they lead to, and the clauses of the policy they rest on."""
 
     registers: str
     raises: str
@@ -38,27 +36,13 @@ class Rationale:
     answer: Answer
     therefore: str
     source: str
+    clauses: tuple[str, ...]
 
     @property
     def text(self) -> str:
         """The whole text, a paragraph."""
         parts = (self.registers, self.raises, self.now, self.therefore, self.source)
         return " ".join(part for part in parts if part)
-
-
-_NOW = {
-    State.KERNEL: "the code launches a device kernel",
-    State.COMPOSITE: "the code composes it of device operators",
-    State.KERNEL_OR_FALLBACK: "the code launches a kernel, and computes on the host by default otherwise",
-    State.OPT_IN_FALLBACK: "the code computes on the host when the user opts in",
-    State.FALLBACK: "the code reads the device data and computes on the host by default",
-    State.STRUCTURED_ERROR: "the code returns a structured error",
-    State.TEXT_ERROR: "the code returns a text in a catch-all error",
-    State.HOST_ONLY: "the code has a host body only",
-    State.UNCALLED_KERNEL: "the code has a kernel that no product code calls",
-    State.BROKEN_KERNEL: "the code embeds a kernel that the assembler rejects",
-    State.ABSENT: "the code has no code for it",
-}
 
 
 def _listed(names: tuple[str, ...]) -> str:
@@ -80,17 +64,18 @@ def _gradient(rows: tuple[Operator, ...]) -> str:
     return "it has no backward of its own"
 
 
-def _registers(catalogue: Catalogue, counterpart: str, answer: Support) -> str:
+def _registers(catalogue: Catalogue, counterpart: str, answer: Support) -> Said:
     rows = tuple(
         row for row in operators(catalogue, counterpart) if row.is_native and "(a!)" not in row.schema
     )
     if rows:
         shown = "; ".join(_keys(row) for row in rows[:2])
-        return f"PyTorch registers {shown}; {_gradient(rows)}. Of this case: {answer.proof}."
+        return sentences.REGISTERS.said(keys=shown, gradient=_gradient(rows), proof=answer.proof)
     seen = reached(catalogue, counterpart)
     if seen is not None and seen.forward:
-        return f"PyTorch's {counterpart} reaches {_listed(seen.forward)}. Of this case: {answer.proof}."
-    return f"PyTorch has {counterpart}; {answer.proof}."
+        names = _listed(seen.forward)
+        return sentences.REACHES.said(counterpart=counterpart, names=names, proof=answer.proof)
+    return sentences.HAS.said(counterpart=counterpart, proof=answer.proof)
 
 
 def _parts(catalogue: Catalogue, counterpart: str, direction: Direction) -> tuple[str, ...]:
@@ -113,84 +98,83 @@ def _kernel_behind(catalogue: Catalogue, counterpart: str, device: str) -> str:
     return ""
 
 
+def _wanted(answer: Answer, sentence: Sentence, **words: str) -> tuple[Answer, tuple[Said, ...]]:
+    """Return work that is to be done, with what holds until it is."""
+    return answer, (sentence.said(**words), sentences.TEMPORARY.said())
+
+
 def _composite(
     catalogue: Catalogue, case: Case, counterpart: str, what: str, reference: str
-) -> tuple[Answer, str]:
+) -> tuple[Answer, tuple[Said, ...]]:
     names = _parts(catalogue, counterpart, case.direction)
     if names:
-        of = _listed(names)
-        return (
-            Answer.COMPOSITE,
-            f"So the answer is a composite of {of} on the device for {what}. {_TEMPORARY}",
-        )
+        return _wanted(Answer.COMPOSITE, sentences.COMPOSITE_OF, names=_listed(names), what=what)
     behind = _kernel_behind(catalogue, counterpart, reference)
     if behind and case.direction is Direction.FORWARD:
-        why = f"as PyTorch's calls aten::{behind}, which has one"
-        return Answer.DEVICE_KERNEL, f"So the answer is a device kernel for {what}, {why}. {_TEMPORARY}"
-    why = "PyTorch has no kernel of its own for it"
-    return Answer.COMPOSITE, f"So the answer is a composite on the device for {what}: {why}. {_TEMPORARY}"
+        return _wanted(Answer.DEVICE_KERNEL, sentences.KERNEL_BEHIND, what=what, behind=behind)
+    return _wanted(Answer.COMPOSITE, sentences.COMPOSITE, what=what)
 
 
 def _therefore(
     catalogue: Catalogue, case: Case, counterpart: str, answer: Support, state: State | None, reference: str
-) -> tuple[Answer, str]:
+) -> tuple[Answer, tuple[Said, ...]]:
     what = f"{counterpart} {case.direction} in {case.dtype} on {case.device}"
     if answer.state.can and state is not None and state.can:
         kind = Answer.DEVICE_KERNEL if state is State.KERNEL else Answer.COMPOSITE
-        return kind, f"So the code has the answer for {what}: it computes on the device, as PyTorch does."
+        return kind, (sentences.HAS_ANSWER.said(what=what),)
     if answer.state is SupportState.KERNEL:
-        return Answer.DEVICE_KERNEL, f"So the answer is a device kernel for {what}. {_TEMPORARY}"
+        return _wanted(Answer.DEVICE_KERNEL, sentences.KERNEL, what=what)
     if answer.state is SupportState.COMPOSITE:
         return _composite(catalogue, case, counterpart, what, reference)
-    variant = f"`GpuError::Unsupported {{ op, dtype: {case.dtype}, device: {case.device} }}`"
+    words = {
+        "what": what,
+        "variant": f"`GpuError::Unsupported {{ op, dtype: {case.dtype}, device: {case.device} }}`",
+    }
     if answer.state is SupportState.REFUSED:
-        return (
-            Answer.STRUCTURED_ERROR,
-            f"So the answer is a structured error, {variant}, as PyTorch refuses {what}.",
-        )
+        return Answer.STRUCTURED_ERROR, (sentences.REFUSED.said(**words),)
     if answer.state is SupportState.NOT_DIFFERENTIABLE:
-        return (
-            Answer.STRUCTURED_ERROR,
-            f"So the answer is a structured error, {variant}: {what} does not exist.",
-        )
+        return Answer.STRUCTURED_ERROR, (sentences.NOT_DIFFERENTIABLE.said(**words),)
     if any(case.device.upper() in (*row.kernels, *row.declared) for row in operators(catalogue, counterpart)):
-        return (
-            Answer.DEVICE_KERNEL,
-            f"So the answer is a device kernel for {what}, as PyTorch registers one. {_TEMPORARY}",
-        )
+        return _wanted(Answer.DEVICE_KERNEL, sentences.KERNEL_REGISTERED, what=what)
     names = _parts(catalogue, counterpart, Direction.FORWARD)
     if names:
-        of = _listed(names)
-        return (
-            Answer.COMPOSITE,
-            f"So the answer is a composite of {of}, as PyTorch's is, for {what}. {_TEMPORARY}",
-        )
+        return _wanted(Answer.COMPOSITE, sentences.COMPOSITE_AS_PYTORCH, names=_listed(names), what=what)
     if counterpart.startswith(_IN_PYTHON):
-        why = "PyTorch has no operator of this name and computes it in Python with those that it has"
-        return Answer.COMPOSITE, f"So the answer is a composite on the device for {what}: {why}. {_TEMPORARY}"
-    why = f"this catalogue has no run of {what}, and the policy's default is to refuse"
-    return Answer.STRUCTURED_ERROR, f"So the answer is a structured error, {variant}: {why}."
+        return _wanted(Answer.COMPOSITE, sentences.COMPOSITE_IN_PYTHON, what=what)
+    return Answer.STRUCTURED_ERROR, (sentences.NOT_RUN.said(**words),)
 
 
-def _source(catalogue: Catalogue) -> str:
+def _source(catalogue: Catalogue) -> Said:
     facts = catalogue.environment
     on = f" on {facts['gpu_name']} (CUDA {facts['cuda_version']})" if facts.get("gpu_name") else ""
-    return f"Source: torch {catalogue.version}{on}, taken {facts['taken_at'][:10]}."
+    return sentences.SOURCE.said(version=catalogue.version, on=on, day=facts["taken_at"][:10])
 
 
-def _raises(answer: Support) -> str:
+def _raises(answer: Support) -> Said:
     _, found, what = answer.proof.partition("raises ")
-    return f"PyTorch raises {what}." if found else ""
+    return sentences.RAISES.said(what=what) if found else NOTHING
 
 
-def said_now(state: State | None, place: Place | None, note: str) -> str:
+def said_now(state: State | None, place: Place | None, note: str) -> Said:
     """Say what the code does now: by its state, or else in the words of `note`."""
-    if state is None and not note:
-        return ""
-    said = _NOW[state] if state is not None else note
     where = f" ({place.symbol}, {place.path}:{place.line})" if place is not None else ""
-    more = f": {note}" if note and state is not None else ""
-    return f"Now {said}{where}{more}."
+    if state is not None:
+        return sentences.NOW[state].said(where=where, more=f": {note}" if note else "")
+    return sentences.NOW_NOTED.said(note=note, where=where) if note else NOTHING
+
+
+def _rationale(
+    registers: Said, raises: Said, now: Said, answer: Answer, therefore: tuple[Said, ...], source: Said
+) -> Rationale:
+    return Rationale(
+        registers=registers.text,
+        raises=raises.text,
+        now=now.text,
+        answer=answer,
+        therefore=" ".join(one.text for one in therefore),
+        source=source.text,
+        clauses=clauses_of((*therefore, registers, raises, now, source)),
+    )
 
 
 def of_case(
@@ -214,7 +198,7 @@ def of_case(
         return without_counterpart(catalogue, case.operator, now=now)
     kind, therefore = _therefore(catalogue, case, case.operator, answer, state, device)
     registers = _registers(catalogue, case.operator, answer)
-    return Rationale(registers, _raises(answer), now, kind, therefore, _source(catalogue))
+    return _rationale(registers, _raises(answer), now, kind, therefore, _source(catalogue))
 
 
 def of_cell(catalogue: Catalogue, cell: Cell, *, reference_device: str = "") -> Rationale:
@@ -230,17 +214,15 @@ def of_cell(catalogue: Catalogue, cell: Cell, *, reference_device: str = "") -> 
     )
 
 
-def without_counterpart(catalogue: Catalogue, name: str, *, reason: str = "", now: str = "") -> Rationale:
+def without_counterpart(
+    catalogue: Catalogue, name: str, *, reason: str = "", now: Said = NOTHING
+) -> Rationale:
     """Explain an operation that PyTorch has not."""
-    why = f" ({reason})" if reason else ""
-    return Rationale(
-        registers=f"PyTorch has no counterpart of {name}{why}.",
-        raises="",
-        now=now,
-        answer=Answer.STRUCTURED_ERROR,
-        therefore=(
-            "PyTorch gives no answer here; the policy's own does: a function named or located as GPU code "
-            "launches a kernel or returns a structured error."
-        ),
-        source=_source(catalogue),
+    return _rationale(
+        sentences.NO_COUNTERPART.said(name=name, why=f" ({reason})" if reason else ""),
+        NOTHING,
+        now,
+        Answer.STRUCTURED_ERROR,
+        (sentences.OWN_ANSWER.said(),),
+        _source(catalogue),
     )

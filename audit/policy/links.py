@@ -1,4 +1,4 @@
-"""Which clauses each rule, outcome and verdict rests on."""
+"""Which clauses each rule, outcome, verdict and state of a capability rests on."""
 
 from __future__ import annotations
 
@@ -51,3 +51,21 @@ VERDICT_CLAUSES: Mapping[str, tuple[str, ...]] = {
     "no-device": ("V1",),
     "inconclusive": ("V1", "V6"),
 }
+
+# What becomes of a case of an operator, by the value of its state.
+STATE_CLAUSES: Mapping[str, tuple[str, ...]] = {
+    "kernel": ("M1", "V2"),
+    "composite": ("A2",),
+    "kernel-or-fallback": ("F1", "F9", "M4"),
+    "opt-in-fallback": ("A4", "M4", "M5"),
+    "fallback": ("F1", "M4", "M9"),
+    "structured-error": ("A1", "M2", "M3"),
+    "text-error": ("M3",),
+    "host-only": ("F8", "F5", "M2"),
+    "uncalled-kernel": ("V2", "V5"),
+    "broken-kernel": ("M11",),
+    "absent": ("M2", "M7"),
+}
+
+# A capability that falls short of PyTorch's, whatever its state.
+GAP_CLAUSES = ("M7", "S1")

@@ -6,18 +6,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from audit.policy.clauses import Clause, ClauseKind, Policy, load_policy
-from audit.policy.links import OUTCOME_CLAUSES, RULE_CLAUSES, VERDICT_CLAUSES
+from audit.policy.forms import FORMS, Form
+from audit.policy.links import OUTCOME_CLAUSES, RULE_CLAUSES, STATE_CLAUSES, VERDICT_CLAUSES
 from audit.selectors.rules import RulePage, rule_get
 
 
 @dataclass(frozen=True, slots=True)
 class ClausePage:
-    """A clause and what rests on it."""
+    """A clause, and what of scanner and runner rests on it: a form does by a rule that reports it."""
 
     clause: Clause
     rules: tuple[RulePage, ...]
+    forms: tuple[Form, ...]
     outcomes: tuple[str, ...]
     verdicts: tuple[str, ...]
+    states: tuple[str, ...]
 
 
 def policy_current() -> Policy:
@@ -49,6 +52,11 @@ def clauses_of_outcome(*, outcome: str) -> tuple[Clause, ...]:
     return _clauses({key.value: value for key, value in OUTCOME_CLAUSES.items()}.get(outcome, ()))
 
 
+def clauses_of_verdict(*, verdict: str) -> tuple[Clause, ...]:
+    """Return the clauses that a verdict rests on; none for no verdict."""
+    return _clauses(VERDICT_CLAUSES.get(verdict, ()))
+
+
 def _clauses(ids: Iterable[str]) -> tuple[Clause, ...]:
     return tuple(_PAGES[clause_id].clause for clause_id in ids)
 
@@ -58,11 +66,14 @@ def _resting(links: Mapping[str, tuple[str, ...]], clause: Clause) -> tuple[str,
 
 
 def _page(clause: Clause) -> ClausePage:
+    rule_ids = _resting(RULE_CLAUSES, clause)
     return ClausePage(
         clause=clause,
-        rules=tuple(rule_get(rule_id=rule_id) for rule_id in _resting(RULE_CLAUSES, clause)),
+        rules=tuple(rule_get(rule_id=rule_id) for rule_id in rule_ids),
+        forms=tuple(form for form in FORMS if set(form.rules) & set(rule_ids)),
         outcomes=_resting({outcome.value: ids for outcome, ids in OUTCOME_CLAUSES.items()}, clause),
         verdicts=_resting(VERDICT_CLAUSES, clause),
+        states=_resting(STATE_CLAUSES, clause),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 
+from audit.policy.links import RULE_CLAUSES
 from migrations_tracker.reports.document import ReportDocument
 from migrations_tracker.scheduling.texts.csv_table import neutralised
 
@@ -25,6 +26,7 @@ _HEAD = (
     "verdict",
     "closed_at_commit",
     "text",
+    "rests_on",
 )
 
 
@@ -62,6 +64,7 @@ def _records(document: ReportDocument) -> Iterator[Sequence[str]]:
             "",
             "",
             site.message,
+            " ".join(RULE_CLAUSES.get(site.rule_id, ())),
         )
     for gone in document.closed_sites:
         yield (
@@ -81,4 +84,5 @@ def _records(document: ReportDocument) -> Iterator[Sequence[str]]:
             gone.verdict,
             gone.commit,
             gone.sentence,
+            " ".join(gone.clauses),
         )

@@ -8,6 +8,9 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
+from audit.policy.links import RULE_CLAUSES
+from audit.policy.sentences import Said
+from migrations_tracker.reports import sentences
 from workers.protocol.codec import canonical_bytes
 
 SCHEMA = "ferroaudit-report/1"
@@ -120,6 +123,11 @@ class Remedy:
     count: int
     text: str
 
+    @property
+    def clauses(self) -> tuple[str, ...]:
+        """The clauses that the rule rests on; none of a rule that is retired."""
+        return RULE_CLAUSES.get(self.rule_id, ())
+
 
 @dataclass(frozen=True, slots=True)
 class ReportDocument:
@@ -158,6 +166,16 @@ class ReportDocument:
     def unexplained_count(self) -> int:
         """Closed sites of which the code did not tell what became."""
         return sum(1 for site in self.closed_sites if not site.outcome)
+
+    @property
+    def unverified_remark(self) -> Said | None:
+        """What has to be said where no run on a GPU has looked at something that is closed."""
+        return sentences.UNVERIFIED.said() if self.unverified_count else None
+
+    @property
+    def nothing_open_remark(self) -> Said | None:
+        """What has to be said where nothing is open."""
+        return None if self.open_sites else sentences.NOTHING_OPEN.said()
 
 
 def document_digest(document: ReportDocument) -> str:

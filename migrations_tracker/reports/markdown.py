@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from audit.policy.sentences import Said
 from migrations_tracker.reports.cells import markdown_cell, markdown_code
 from migrations_tracker.reports.document import LevelLine, NotSeen, ReportDocument, ScanLine
 
@@ -61,8 +62,8 @@ def _summary(document: ReportDocument) -> Iterator[str]:
         ),
         numbers=1,
     )
-    if document.unverified_count:
-        yield "What no GPU has looked at is not called implemented here, whatever its code says."
+    if document.unverified_remark:
+        yield _remark(document.unverified_remark)
 
 
 def _levels(title: str, lines: Sequence[LevelLine]) -> Iterator[str]:
@@ -118,15 +119,15 @@ def _remedies(document: ReportDocument) -> Iterator[str]:
         return
     yield "## What would close the rest"
     yield "\n".join(
-        f"- {one.rule_id} {one.rule_name} ({one.count:,}): {markdown_cell(one.text)}"
+        f"- {one.rule_id} {one.rule_name} ({one.count:,}): {markdown_cell(one.text)}{_resting(one.clauses)}"
         for one in document.remedies
     )
 
 
 def _open(document: ReportDocument) -> Iterator[str]:
     yield "## What is open"
-    if not document.open_sites:
-        yield "The scan saw no site on this branch. The lists below say what it did not look at."
+    if document.nothing_open_remark:
+        yield _remark(document.nothing_open_remark)
         return
     yield _table(
         ("site", "rule", "level", "place", "symbol", "status"),
@@ -142,6 +143,14 @@ def _open(document: ReportDocument) -> Iterator[str]:
             for site in document.open_sites
         ],
     )
+
+
+def _remark(said: Said) -> str:
+    return f"{said.text}{_resting(said.clauses)}"
+
+
+def _resting(clauses: Sequence[str]) -> str:
+    return f" ({', '.join(clauses)})" if clauses else ""
 
 
 def _not_seen(title: str, lines: Sequence[NotSeen]) -> Iterator[str]:

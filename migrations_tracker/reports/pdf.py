@@ -13,6 +13,8 @@ from fontTools.ttLib import TTFont
 from fpdf import FPDF
 from fpdf.enums import XPos, YPos
 
+from migrations_tracker.reports.sentences import CUT_SHORT
+
 # Setting a thousand takes about a second: what is longer is not read on paper.
 BLOCKS_SET = 4000
 _SIZES = {1: 18, 2: 13, 3: 11}
@@ -52,7 +54,7 @@ def report_pdf(markdown: str, *, title: str, created_at: datetime) -> bytes:
     for block in blocks[:BLOCKS_SET]:
         _set(pages, block)
     if len(blocks) > BLOCKS_SET:
-        _set(pages, [f"{len(blocks) - BLOCKS_SET:,} more entries are in the other formats of this report."])
+        _set(pages, [CUT_SHORT.said(count=len(blocks) - BLOCKS_SET).text])
     return bytes(pages.output())
 
 

@@ -9,6 +9,7 @@ from functools import cache
 from importlib import resources
 
 from audit.scanner.report import Outcome
+from migrations_tracker.scheduling import clauses
 from migrations_tracker.scheduling.catalogue import FixCategory
 from migrations_tracker.scheduling.estimating import Estimate
 from migrations_tracker.scheduling.items import ItemKind, OpenItem
@@ -88,6 +89,7 @@ class Rationale:
     verification: tuple[str, ...]
     siblings: tuple[str, ...]
     question: str
+    clauses: tuple[str, ...]
 
 
 def rationale(
@@ -114,10 +116,11 @@ def rationale(
         category_reason=unit.reason,
         after=after,
         call_sites=sum(item.callers for item in members),
-        behavioural_change=after.announce if after else "None for callers.",
+        behavioural_change=after.announce if after else clauses.NO_CHANGE.template,
         verification=verification_commands(unit, members, policy),
         siblings=tuple(sorted({item.symbol for item in members})),
         question=question(unit, parity, estimate),
+        clauses=clauses.clauses_of_unit(unit),
     )
 
 
@@ -127,12 +130,12 @@ def question(unit: WorkUnit, parity: Sequence[ParityFact], estimate: Estimate) -
         behaviour = parity[0].behaviour.rstrip(".")
         more = f" (and {len(parity) - 1} more operators, below)" if len(parity) > 1 else ""
     elif unit.need is not None:
-        behaviour, more = f"PyTorch has one place for it, and {unit.reason}", ""
+        behaviour, more = clauses.ONE_PLACE.said(reason=unit.reason).text, ""
     else:
-        behaviour, more = "PyTorch raises an error where an operator has no kernel for the device", ""
+        behaviour, more = clauses.RAISES_BY_DEFAULT.template, ""
     hours = estimate.hours
     cost = f"{hours.likely:.0f} hours ({hours.low:.0f} to {hours.high:.0f})"
-    return f"{behaviour}{more}. Implementation cost: {cost}. Now or next phase?"
+    return clauses.QUESTION.said(behaviour=behaviour, more=more, cost=cost).text
 
 
 @cache
@@ -201,15 +204,16 @@ def pre_flight(unit: WorkUnit, items: Mapping[str, OpenItem], names: PolicyNames
 def _row(item: OpenItem, outcome: Outcome | None, names: PolicyNames) -> MapRow:
     operation = f"{item.operator or item.symbol} {item.direction}".strip()
     if outcome is Outcome.STRUCTURED_ERROR:
-        return MapRow(operation, "nowhere: it refuses", f"the test asserts `{names.unsupported_error}`")
+        proof = clauses.REFUSAL_ASSERTED.said(error=names.unsupported_error)
+        return MapRow(operation, clauses.REFUSES.template, proof.text)
     if outcome is Outcome.OPT_IN_FALLBACK:
-        proof = f"refused without `{names.opt_in_variable}`, computed and warned with it"
-        return MapRow(operation, "CPU, when the user opts in", proof)
+        proof = clauses.CHOICE_PROVED.said(variable=names.opt_in_variable)
+        return MapRow(operation, clauses.ON_CPU_BY_CHOICE.template, proof.text)
     if outcome is Outcome.COMPOSITE:
-        return MapRow(operation, "the device of its input", "kernels of the operators it is made of")
+        return MapRow(operation, clauses.WHERE_INPUT_IS.template, clauses.KERNELS_OF_PARTS.template)
     if outcome is Outcome.DEVICE_KERNEL:
-        return MapRow(operation, "GPU", "")
-    return MapRow(operation, "as before", "its test runs on a device")
+        return MapRow(operation, clauses.ON_GPU.template, "")
+    return MapRow(operation, clauses.AS_BEFORE.template, clauses.TEST_ON_DEVICE.template)
 
 
 def unseen_kernels(plan: PreFlight, kernels_seen: Iterable[str]) -> tuple[str, ...]:

@@ -13,7 +13,8 @@ from audit.selectors.audit_notes import entries_about
 from audit.selectors.policy import clause_find, clauses_by_kind, policy_current
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.selectors import overview
-from migrations_tracker.selectors.policy_pages import policies_of_repositories
+from migrations_tracker.selectors.clause_rests import plan_rests, sentences_resting
+from migrations_tracker.selectors.policy_pages import policies_of_repositories, precedents_of_clause
 from migrations_tracker.selectors.standings import repositories_seen_by
 from migrations_tracker.source_frames import frame_of_example
 
@@ -50,6 +51,7 @@ def clause_detail(request: SignedInRequest, key: str) -> HttpResponse:
     clause = page.clause
     seen = repositories_seen_by(request.user)
     counts = overview.open_counts_by_rule(repositories=seen)
+    precedent_count, precedents = precedents_of_clause(clause_id=clause.id, repositories=seen)
     context = {
         "policy": policy_current(),
         "page": page,
@@ -57,9 +59,11 @@ def clause_detail(request: SignedInRequest, key: str) -> HttpResponse:
         "kind": KIND_TEXTS[clause.kind][0],
         "right": frame_of_example(clause.right, flagged=()) if clause.right else None,
         "wrong": frame_of_example(clause.wrong, flagged=()) if clause.wrong else None,
-        "entries": entries_about(
-            kind=LinkKind.CLAUSE, target=clause.id, repositories=repositories_seen_by(request.user)
-        ),
+        "entries": entries_about(kind=LinkKind.CLAUSE, target=clause.id, repositories=seen),
+        "precedent_count": precedent_count,
+        "precedents": precedents,
+        "plan": plan_rests(clause_id=clause.id),
+        "sentences": sentences_resting(clause_id=clause.id),
         "rules": [(rule, counts[rule.id]) for rule in page.rules],
         "open_total": sum(counts[rule.id] for rule in page.rules),
     }

@@ -15,6 +15,7 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from audit.errors import AuditError
 from audit.models import FallbackSite, Repository
+from audit.selectors.policy import clauses_of_verdict
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.selectors.branches import branch_choose
 from migrations_tracker.selectors.verification_detail import verification_page
@@ -128,7 +129,11 @@ def verification_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     verification = get_object_or_404(
         Verification.objects.select_related("repository", "commit", "job__runner", "job__bundle"), pk=pk
     )
-    return render(request, "verification_detail.html", {"page": verification_page(verification=verification)})
+    context = {
+        "page": verification_page(verification=verification),
+        "clauses": clauses_of_verdict(verdict=verification.verdict),
+    }
+    return render(request, "verification_detail.html", context)
 
 
 @login_required

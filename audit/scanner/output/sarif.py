@@ -6,6 +6,8 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from audit.policy.clauses import CURRENT_VERSION
+from audit.policy.links import RULE_CLAUSES
 from audit.rules.base import Rule
 from audit.rules.doc import rule_doc
 from audit.scanner.baseline import TOOL_NAME, Comparison
@@ -59,6 +61,7 @@ def sarif_log(report: ScanReport, rules: Sequence[Rule], comparison: Comparison 
             "profileHash": report.profile_hash,
             "profileReason": report.profile_reason,
             "ptxasVersion": report.ptxas_version,
+            "policyVersion": CURRENT_VERSION,
         },
     }
     if comparison and comparison.baseline_guid:
@@ -92,6 +95,7 @@ def _descriptor(rule: Rule) -> Json:
         "help": {"text": doc.text or rule.message, "markdown": doc.markdown or rule.message},
         "messageStrings": {"default": {"text": rule.message}},
         "defaultConfiguration": {"level": rule.level.value},
+        "properties": {"clauses": list(RULE_CLAUSES.get(rule.id, ()))},
     }
 
 

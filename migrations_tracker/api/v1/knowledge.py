@@ -17,6 +17,7 @@ from migrations_tracker.api.v1.parameters import Word
 from migrations_tracker.api.v1.problems import not_found
 from migrations_tracker.api.v1.security import ProgramRequest
 from migrations_tracker.api.v1.shapes import ClauseOut, RuleOut
+from migrations_tracker.selectors.clause_rests import sentences_resting
 from migrations_tracker.selectors.standings import repositories_seen_by
 
 router = Router(tags=["knowledge"])
@@ -87,5 +88,14 @@ def _clause(page: ClausePage) -> ClauseOut:
         kind=clause.kind.value,
         title=clause.title,
         text=clause.text,
+        reason=clause.reason,
+        pytorch=clause.pytorch,
+        right=clause.right,
+        wrong=clause.wrong,
         rules=[rule.id for rule in page.rules],
+        forms=[form.key for form in page.forms],
+        outcomes=list(page.outcomes),
+        verdicts=list(page.verdicts),
+        states=list(page.states),
+        sentences=[one.shown for group in sentences_resting(clause_id=clause.id) for one in group.sentences],
     )

@@ -387,13 +387,22 @@ class RuleOut(Schema):
 
 
 class ClauseOut(Schema):
-    """A clause of the policy."""
+    """A clause of the policy and what rests on it."""
 
     id: str
     kind: str
     title: str
     text: str
+    reason: str
+    pytorch: str
+    right: str
+    wrong: str
     rules: list[str]
+    forms: list[str]
+    outcomes: list[str]
+    verdicts: list[str]
+    states: list[str]
+    sentences: list[str]
 
 
 class ReportOut(Schema):

@@ -19,6 +19,7 @@ def _lines(line: PlanLine, why: Rationale, plan: PreFlight, items: Mapping[str, 
     yield why.question
     yield ""
     yield f"**Category {why.category}**: {why.category_reason}."
+    yield f"**Rests on**: {', '.join(why.clauses)} of the policy."
     if line.prerequisites:
         yield f"**Comes after**: {', '.join(f'`{key}`' for key in line.prerequisites)}."
     for fact in why.parity:

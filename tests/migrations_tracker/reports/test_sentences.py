@@ -55,4 +55,5 @@ def test_no_sentence_is_one_that_the_policy_forbids_and_each_rests_on_a_clause(r
         )
         assert not list(forbidden_phrases(sentence.text)), sentence.text
         assert sentence.clauses
+        assert len(set(sentence.clauses)) == len(sentence.clauses)
         assert known >= set(sentence.clauses)

@@ -7,10 +7,12 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
 
-from audit.models import FallbackSite
+from audit.models import FallbackSite, PrecedentKind
 from audit.policy.clauses import Clause, load_policy
 from audit.policy.links import RULE_CLAUSES
 from audit.rules import RULES
+from audit.services.precedents import precedent_record
+from tests.factories import make_user
 
 
 def test_the_list_names_every_clause_and_counts_its_open_sites(
@@ -47,6 +49,42 @@ def test_a_rule_and_its_sites_link_to_the_clauses_they_rest_on(
         text = ada_client.get(address).content.decode()
         for clause_id in RULE_CLAUSES[site.rule_id]:
             assert reverse("clause-detail", args=[clause_id]) in text
+
+
+@pytest.mark.parametrize(
+    ("clause_id", "shown"),
+    [
+        ("S3", ["Decision", "forward-before-backward"]),
+        ("W1", ["Implemented … on GPU; returns Err(..) when GPU not available."]),
+        ("A1", ["structured-error", "Until then the code returns a structured error;"]),
+        ("M5", ["workspace-dependency", "computed and warned with it"]),
+        ("F1", ["Kernel attempt, host body when it fails", "kernel-or-fallback"]),
+        ("A8", ["No sentence of a report, rationale or work unit rests on this clause."]),
+    ],
+)
+def test_a_clause_lists_the_forms_states_units_and_sentences_that_rest_on_it(
+    ada_client: Client, clause_id: str, shown: list[str]
+) -> None:
+    text = ada_client.get(reverse("clause-detail", args=[clause_id])).content.decode()
+    for words in shown:
+        assert escape(words) in text
+
+
+def test_a_clause_lists_the_rulings_that_rest_on_it(ada_client: Client, site: FallbackSite) -> None:
+    address = reverse("clause-detail", args=["M2"])
+    assert "No ruling rests on this clause yet." in ada_client.get(address).content.decode()
+    ruling = precedent_record(
+        site=site,
+        actor=make_user("ruth"),
+        kind=PrecedentKind.ACCEPTED,
+        reason="A transfer by its name.",
+        clause_id="M2",
+    )
+    assert ruling.get_absolute_url() in ada_client.get(address).content.decode()
+    assert (
+        ruling.get_absolute_url()
+        not in ada_client.get(reverse("clause-detail", args=["M3"])).content.decode()
+    )
 
 
 def test_a_clause_that_does_not_exist_is_not_found(ada_client: Client) -> None:
