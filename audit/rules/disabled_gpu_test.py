@@ -19,6 +19,11 @@ _MISSING = re.compile(r"\.(?:is_err|is_none)\(\)|==\s*(?:0|false)\b|<\s*1\b|!=\s
 _LEAVING = re.compile(
     r"\b(?:if|let)\s+(?P<condition>[^{};]+?)(?:\s+else)?\s*\{(?:[^{}]|\{[^{}]*\})*?\breturn\b[^{}]*\}"
 )
+_BLOCK = r"(?:[^{}]|\{[^{}]*\})*?"
+_MATCHING = re.compile(
+    rf"\bmatch\s+(?P<condition>[^{{}};]+?)\s*\{{{_BLOCK}"
+    rf"\bErr\([^()]*\)\s*=>\s*(?:\{{{_BLOCK}\breturn\s*;|return\s*,)"
+)
 _SUCCEEDS = re.compile(r"\breturn\s*(?:Ok\s*\(\s*\(\s*\)\s*\)\s*)?;?\s*\}")
 _PRINTS = frozenset({"print", "println", "eprint", "eprintln", "format", "format_args"})
 _ASSERTS = re.compile(r"^(?:debug_)?assert|^(?:panic|unreachable)$")
@@ -183,10 +188,11 @@ def _early_returns_of_macros(unit: Unit, probes: Probes) -> Iterator[Candidate]:
     """Yield the early returns that macros of test code put into the tests that invoke them."""
     for macro in unit.facts.macros:
         text = unit.text(macro.start, macro.end)
-        for found in _LEAVING.finditer(text):
+        for found in (*_LEAVING.finditer(text), *_MATCHING.finditer(text)):
             if not _in_tests(unit, macro) or not probes.names_device(unit, found["condition"]):
                 continue
-            if _leaves_with_device(RegionKind.THEN, found["condition"].strip()):
+            is_match = found.re is _MATCHING
+            if not is_match and _leaves_with_device(RegionKind.THEN, found["condition"].strip()):
                 continue
             start = macro.start + len(text[: found.start()].encode())
             end = macro.start + len(text[: found.end("condition")].encode())

@@ -19,6 +19,8 @@ from audit.scanner.report import Level
 _TYPE_PARAMETER = re.compile(r"<[^<>]*\b[A-Z]\b")
 _ERROR_AS_TEXT = re.compile(r"\{\s*\w*(?::[^}]*)?\}|\.to_string\(\)|format!")
 _FAILURE = re.compile(r"\bResult<[^,]*,\s*(.*)>$")
+# The only value of a variant is the error itself: nothing is lost.
+_KEPT_WHOLE = re.compile(r"::\w+\s*\(\s*\w+\s*\)\s*\}?$")
 _ERROR_TYPE = re.compile(r"^(?:\w+::)*\w*Err(?:or)?$")
 
 
@@ -128,6 +130,7 @@ def _converted(function: Fn, errors: Errors) -> Iterator[Candidate]:
         parameters
         and errors.is_structured(parameters[0].type)
         and errors.catch_all.search(text)
+        and not _KEPT_WHOLE.search(text)
         and not re.search(r"\bmatch\b", text)
     ):
         form = "structured-to-string-conversion"

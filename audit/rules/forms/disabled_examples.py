@@ -208,6 +208,29 @@ INVALID = (
         }
         """,
     ),
+    Example(
+        "macro that opens the device, and leaves where there is none",
+        """
+        macro_rules! device {
+            () => {
+                match GpuDevice::new(0) {  //~ FT010
+                    Ok(device) => device,
+                    Err(error) => {
+                        eprintln!("no device ({error})");
+                        return;
+                    }
+                }
+            };
+        }
+
+        #[test]
+        fn has_an_ordinal() {
+            let device = device!();
+            assert_eq!(device.ordinal(), 0);
+        }
+        """,
+        path="ferrotorch-gpu/tests/devices.rs",
+    ),
 )
 
 VALID = (

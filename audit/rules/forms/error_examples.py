@@ -455,4 +455,14 @@ VALID = (
         }
         """,
     ),
+    Example(
+        "error that is kept whole in a variant of its own",
+        """
+        impl From<GpuError> for FerrotorchError {
+            fn from(error: GpuError) -> Self {
+                Self::Internal(error)
+            }
+        }
+        """,
+    ),
 )

@@ -511,4 +511,24 @@ VALID = (
         """,
         path="ferrotorch-nn/src/lib.rs",
     ),
+    Example(
+        "data that is sent to the user",
+        """
+        pub struct Session {
+            out_tx: Sender<Event>,
+            vocoder: Vocoder,
+        }
+
+        impl Session {
+            pub fn answer(&self, codes: &Tensor<f32>) -> FerrotorchResult<()> {
+                let sound = self.vocoder.decode(codes)?.data_vec()?;
+                for chunk in sound.chunks(1920) {
+                    self.out_tx.send(Event::Sound(chunk.to_vec()))?;
+                }
+                Ok(())
+            }
+        }
+        """,
+        path="ferrotorch-nn/src/serve.rs",
+    ),
 )

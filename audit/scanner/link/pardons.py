@@ -21,6 +21,8 @@ _MOVES_OFF = re.compile(
 )
 _SAVES = re.compile(r"^(?:save|dump|export|serialize)(?:_|$)")
 _OPENS_FILE = re.compile(r"\bFile::(?:create|open|options)|\bOpenOptions::new")
+# The end of a channel or socket: what is sent there leaves for the user, and not for another device.
+_CHANNEL = re.compile(r"(?:^|[.\s])(?:\w*_)?(?:tx|sender|socket|sink)\w*$")
 _CONVERTS = re.compile(r"(?:^|_)(?:to|as|into|from)_")
 _FIRST_ELEMENT = re.compile(r"\s*\??\s*\[\s*0\s*\]")
 # Given the path of a file and no tensor, a function works on what it loads.
@@ -43,6 +45,12 @@ def _receivers(function: Fn, call: Call) -> list[str]:
         for one in function.facts.calls
         if one.kind != CallKind.MACRO and one.arguments_start <= call.start and call.end < one.end
     ]
+
+
+def is_channel(function: Fn, call: Call) -> bool:
+    """Say whether a call hands something to the end of a channel or socket."""
+    receiver = function.text(call.start, call.name_start).rstrip(". \n")
+    return call.kind == CallKind.METHOD and _CHANNEL.search(receiver) is not None
 
 
 class Pardons:
@@ -78,7 +86,7 @@ class Pardons:
             map(self._export_name.search, (function.name, *function.module, *_receivers(function, call)))
         ):
             return "export"
-        if self._goes_to_file(function, call) or self._is_saved(function):
+        if self._goes_out(function, call) or self._is_saved(function):
             return "export"
         if any(map(self._check_name.search, (function.name, *function.module))):
             return "check"
@@ -103,14 +111,22 @@ class Pardons:
                     return reason
         return "rejected" if self._is_rejected_behind(function, call, behind) else ""
 
-    def _goes_to_file(self, function: Fn, read: Call) -> bool:
-        """Say whether a file is opened for what is read: it is written there, or compared with it."""
+    def _goes_out(self, function: Fn, read: Call) -> bool:
+        """Say whether what is read goes to a file or to the user: one is opened, or sent to, behind it.
+
+        What is uploaded again stays: then the file or the message is not all that the read is for.
+        """
         behind = [
-            call for call in function.facts.calls if call.region == read.region and call.start > read.start
+            call
+            for call in function.facts.calls
+            if call.start > read.start and read.region in function.ancestors(call.region)
         ]
         return any(
-            call.kind == CallKind.PATH
-            and _OPENS_FILE.search(function.text(call.start, call.arguments_start)) is not None
+            (
+                call.kind == CallKind.PATH
+                and _OPENS_FILE.search(function.text(call.start, call.arguments_start)) is not None
+            )
+            or (call.name.startswith("send") and is_channel(function, call))
             for call in behind
         ) and not any(self._graph.uploads(function, call) for call in behind)
 

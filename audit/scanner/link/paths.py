@@ -17,6 +17,7 @@ from audit.scanner.link.attempts import Attempts
 from audit.scanner.link.device_work import DeviceWork
 from audit.scanner.link.entries import Entries, Trigger
 from audit.scanner.link.flow import Test
+from audit.scanner.link.pardons import is_channel
 from audit.scanner.link.places import Place
 from audit.scanner.link.stand_ins import StandIns
 from audit.scanner.link.summaries import Read, Summaries
@@ -217,7 +218,9 @@ class HostPaths:
             "is_backend_default": function.is_trait_default
             and function.trait in self._summaries.profile.launch.backend_traits,
             "is_transport": any(
-                call.kind == CallKind.METHOD and call.name in self._transports
+                call.kind == CallKind.METHOD
+                and call.name in self._transports
+                and not is_channel(function, call)
                 for call in function.facts.calls
             ),
             "goes_on": self._goes_on(function, first),
