@@ -15,7 +15,7 @@ from audit.policy.editions import compare_editions
 from audit.policy.forms import FORMS_BY_KEY
 from audit.rules import RULES
 from audit.scanner.report import Level
-from audit.selectors.rules import rule_find, rule_get
+from audit.selectors.rules import rule_get
 from audit.services.repository_policies import (
     policy_clause_drop,
     policy_clause_publish,
@@ -110,7 +110,7 @@ def clause_page(request: SignedInRequest, slug: str, key: str) -> HttpResponse:
         "is_in_force": is_in_force,
         "right": frame_of_example(clause.right, flagged=()) if clause.right else None,
         "wrong": frame_of_example(clause.wrong, flagged=()) if clause.wrong else None,
-        "rules": [rule_get(rule_id=rule_id) for rule_id in clause.rules if rule_find(key=rule_id)],
+        "rules": [rule_get(rule_id=rule_id) for rule_id in clause.rules],
         "forms": [FORMS_BY_KEY[form] for form in clause.forms if form in FORMS_BY_KEY],
         "precedent_count": count,
         "precedents": rulings,
