@@ -72,6 +72,11 @@ urlpatterns = [
         name="repository-policy-levels",
     ),
     path(
+        "repositories/<slug:slug>/policy/levels.toml",
+        repository_policies.policy_profile,
+        name="repository-policy-profile",
+    ),
+    path(
         "repositories/<slug:slug>/policy/clauses/add/",
         repository_policies.clause_add,
         name="repository-clause-add",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -121,6 +122,15 @@ def compare_editions(old: Edition, new: Edition) -> EditionDifference:
             if old.levels.get(rule_id) != new.levels.get(rule_id)
         ),
         unchanged_count=sum(was == now for was, now in both),
+    )
+
+
+def levels_profile(edition: Edition, *, name: str, extends: str) -> str:
+    """Write the levels of an edition as a profile, so that a scan elsewhere gives the same ones."""
+    levels = "".join(f'{rule_id} = "{level.value}"\n' for rule_id, level in sorted(edition.levels.items()))
+    return (
+        f"# The levels of policy version {edition.version}.\n"
+        f"name = {json.dumps(name)}\nextends = {json.dumps(extends)}\n\n[levels]\n{levels}"
     )
 
 

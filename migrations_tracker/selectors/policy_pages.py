@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from audit.models import Branch, Precedent, Repository, RepositoryPolicy
 from audit.policy.clauses import VERSIONS, Clause
-from audit.policy.editions import Edition, PolicyVersion, house_edition
+from audit.policy.editions import Edition, PolicyVersion, house_edition, levels_profile
 from audit.scanner.profile import DEFAULT_PROFILE
 from audit.scanner.report import Level
 from audit.selectors.repository_policies import edition_of, edition_of_row
@@ -84,6 +84,11 @@ class PolicyPage:
         last = self.branch.last_scan if self.branch else None
         return last.profile_name if last else DEFAULT_PROFILE
 
+    @property
+    def profile_text(self) -> str:
+        """The levels as a profile for the command line."""
+        return levels_profile(self.edition, name=self.repository.slug, extends=self.profile_name)
+
 
 @dataclass(frozen=True, slots=True)
 class EditionChoice:
@@ -99,7 +104,11 @@ def policy_page(*, repository: Repository, number: int | None) -> PolicyPage | N
         RepositoryPolicy.objects.filter(repository=repository).select_related("author")[:VERSIONS_SHOWN]
     )
     newest = versions[0] if versions else None
-    row = newest if number is None else next((one for one in versions if one.number == number), None)
+    row = newest
+    if number is not None:
+        row = next((one for one in versions if one.number == number), None)
+        if row is None and number and len(versions) == VERSIONS_SHOWN:
+            row = RepositoryPolicy.objects.filter(repository=repository, number=number).first()
     if number and row is None:
         return None
     edition = edition_of_row(row)

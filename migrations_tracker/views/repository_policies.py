@@ -24,6 +24,7 @@ from audit.services.repository_policies import (
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.policy_forms import LevelsForm, OwnClauseForm, values_of
 from migrations_tracker.selectors.policy_pages import (
+    PolicyPage,
     clause_of_repository,
     edition_choices,
     edition_named,
@@ -46,6 +47,16 @@ _MAX_DIGITS = 9
 def policy_page(request: SignedInRequest, slug: str) -> HttpResponse:
     """Show the policy that a repository is held to, or was at the version that the address names."""
     return _policy(request, get_object_or_404(Repository, slug=slug))
+
+
+@login_required
+@require_GET
+def policy_profile(request: SignedInRequest, slug: str) -> HttpResponse:
+    """Give the levels of a version as a profile, to be kept in the repository for checks there."""
+    page = _page_of(request, get_object_or_404(Repository, slug=slug))
+    response = HttpResponse(page.profile_text, content_type="text/plain; charset=utf-8")
+    response["Content-Disposition"] = 'attachment; filename="ferroaudit-levels.toml"'
+    return response
 
 
 @login_required
@@ -148,13 +159,19 @@ def policy_compare(request: SignedInRequest) -> HttpResponse:
     return render(request, "policy_compare.html", context)
 
 
-def _policy(request: SignedInRequest, repository: Repository, problem: str = "") -> HttpResponse:
+def _page_of(request: SignedInRequest, repository: Repository) -> PolicyPage:
+    """Return the policy at the version that the address names, or the one in force."""
     text = request.GET.get("version", "")
     if text and (not text.isascii() or not text.isdecimal() or len(text) > _MAX_DIGITS):
         raise Http404("A version is a number.")
     page = page_of_policy(repository=repository, number=int(text) if text else None)
     if page is None:
         raise Http404(f"The policy of {repository.name} has no version {text}.")
+    return page
+
+
+def _policy(request: SignedInRequest, repository: Repository, problem: str = "") -> HttpResponse:
+    page = _page_of(request, repository)
     shown = [
         (one.rule, one.given, (request.POST.get(one.rule.id, "") if problem else one.given) or one.rule.level)
         for one in page.rules

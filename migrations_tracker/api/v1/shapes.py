@@ -405,6 +405,47 @@ class ClauseOut(Schema):
     sentences: list[str]
 
 
+class OwnClauseOut(Schema):
+    """A clause that a repository added, with the rules and forms that rest on it."""
+
+    id: str
+    kind: str
+    title: str
+    text: str
+    reason: str
+    pytorch: str
+    right: str
+    wrong: str
+    rules: list[str]
+    forms: list[str]
+
+
+class PolicyVersionOut(Schema):
+    """A publication of a repository's own policy."""
+
+    version: str
+    number: int
+    what: str
+    reason: str
+    author: str
+    published_at: datetime
+
+
+class PolicyOut(Schema):
+    """The policy that a repository is held to: the house's, with its own clauses and levels.
+
+    `levels` are those that it gave to rules in place of their own; `profile` says them for the command line.
+    """
+
+    repository: str
+    version: str
+    is_in_force: bool
+    levels: dict[str, str]
+    clauses: list[OwnClauseOut]
+    profile: str
+    versions: list[PolicyVersionOut]
+
+
 class ReportOut(Schema):
     """A migration report; its files are under `files` once it is written."""
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from audit.models import FallbackSite, Repository, RepositoryPolicy
 from audit.rules import RULES
+from audit.scanner.levels import levels_by_rule
+from audit.scanner.profile import load_profile
+from audit.scanner.report import Level
 from migrations_tracker.roles import Role
 from tests.factories import make_member, make_own_policy, make_repository, make_user
 
@@ -79,6 +84,21 @@ def test_levels_that_cannot_be_published_say_why_and_keep_what_was_chosen(
     assert message in text
     assert ('<option value="none" selected>' in text) == ("FT014" not in changes)
     assert not RepositoryPolicy.objects.exists()
+
+
+def test_the_levels_are_a_profile_that_a_scan_takes(
+    ada_client: Client, repository: Repository, tmp_path: Path
+) -> None:
+    make_own_policy(repository, make_user("hedy"))
+    address = reverse("repository-policy-profile", args=[repository.slug])
+    response = ada_client.get(address)
+    assert response["Content-Disposition"] == 'attachment; filename="ferroaudit-levels.toml"'
+    path = tmp_path / "levels.toml"
+    path.write_bytes(response.content)
+    assert levels_by_rule(load_profile(path).levels, RULES) == {"FT014": Level.NONE}
+    assert "# The levels of policy version 1+2." in response.content.decode()
+    assert ada_client.get(address, {"version": "1"}).content.decode().endswith("[levels]\n")
+    assert ada_client.get(address, {"version": "9"}).status_code == 404
 
 
 def test_a_lead_adds_changes_and_drops_a_clause(lead: Client, repository: Repository) -> None:
