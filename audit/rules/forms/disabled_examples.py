@@ -231,6 +231,22 @@ INVALID = (
         """,
         path="ferrotorch-gpu/tests/devices.rs",
     ),
+    Example(
+        "ignored, with a helper that opens the device",
+        """
+        fn on_card(values: &[f32]) -> CudaBuffer<f32> {
+            let device = GpuDevice::new(0).expect("CUDA device");
+            cpu_to_gpu(values, &device).unwrap()
+        }
+
+        #[test]
+        #[ignore = "requires a CUDA device"]  //~ FT010
+        fn doubles() {
+            assert_eq!(double(&on_card(&[1.0])).len(), 1);
+        }
+        """,
+        path="ferrotorch-gpu/tests/doubles.rs",
+    ),
 )
 
 VALID = (

@@ -121,7 +121,16 @@ class Probes:
         return False
 
     def opens_device(self, function: Fn) -> bool:
-        """Say whether a test gets hold of a device."""
+        """Say whether a test gets hold of a device, by itself or through a helper in its file."""
+        return self._names_constructor(function) or any(
+            self._names_constructor(helper)
+            for call in function.facts.calls
+            if call.kind in (CallKind.PLAIN, CallKind.PATH)
+            for helper in self._summaries.resolver.resolve(function, call)
+            if helper.is_test_code and helper.unit is function.unit
+        )
+
+    def _names_constructor(self, function: Fn) -> bool:
         return bool(
             self._constructor.search(function.text(function.facts.body_start, function.facts.body_end))
         )
