@@ -139,6 +139,7 @@ class Outcomes:
         return (
             self._worked(function, self._standing.work(function))
             or self._gated(function)
+            or self._gated_above(function)
             or self._refused(function)
             or self._transferred(function)
             or self._viewed(function)
@@ -252,6 +253,16 @@ class Outcomes:
             (_at(function, "anchor", text), *steps),
             self._host_body(function, gates),
         )
+
+    def _gated_above(self, function: Fn) -> SiteOutcome | None:
+        """Say that a function gets device data only from callers which ask for the opt-in, and warn, before."""
+        callers = self._standing.consenting_callers(function)
+        gated = [self._gated(one, needs_reads=False) for one in callers]
+        if not gated or any(one is None for one in gated):
+            return None
+        text = f"`{function.name}` gets device data only where its callers asked for the opt-in, and warned"
+        steps = [step for one in gated if one is not None for step in one.steps[1:]]
+        return SiteOutcome(Outcome.OPT_IN_FALLBACK, text, (_at(function, "anchor", text), *steps))
 
     def _host_body(self, function: Fn, gates: Iterable[GateCall]) -> Mapping[str, str]:
         for gate in gates:

@@ -297,6 +297,14 @@ class Standing:
             return legal[0].call
         return None
 
+    def consenting_callers(self, function: Fn) -> list[Fn]:
+        """Return the callers for whose opt-in alone a function reads; none where it reads without."""
+        reads = self._summaries.reads.get(function.index, ())
+        if not reads or any(read.pardon != "callers-opt-in" for read in reads):
+            return []
+        callers = {caller.index: caller for caller, _ in self._summaries.callers(function)}
+        return list(callers.values())
+
     def refusing_access_behind(self, function: Fn, gate: Call) -> Call | None:
         """Return the access behind a gate that errors for device data: the opted-in body can't run."""
         operands, flow = self._summaries.operands, self._summaries.flow(function)

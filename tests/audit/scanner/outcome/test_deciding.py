@@ -473,3 +473,41 @@ def test_a_test_that_became_the_guard_of_an_arm_is_told_with_the_arm_that_still_
         assert told.outcome == Outcome.REMOVED
         assert told.text == "the place is gone from `emit_ptx_body`, where one place like it is still seen"
         assert told.steps[-1].message == "still seen"
+
+
+SHARED_BODY = """
+pub fn sample(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+    drawn(x)
+}
+
+pub fn drawn_again(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+    drawn(x)
+}
+
+fn drawn(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+    let host = x.data_vec()?;
+    Tensor::from_storage(TensorStorage::cpu(host.iter().map(|v| v + 1.0).collect()), x.shape().to_vec())
+}
+"""
+
+
+def test_a_body_that_all_its_callers_ask_the_opt_in_for_is_opt_in() -> None:
+    gate = 'check_opt_in(&[x], "drawn")?;\n    drawn(x)'
+    after = CHECK + SHARED_BODY.replace("    drawn(x)", f"    {gate}")
+    outcome = became(CORE, SHARED_BODY, after, "FT005")
+    assert word(outcome) == "opt-in-fallback"
+    assert outcome is not None
+    assert [step.role for step in outcome.steps] == ["anchor", *("guard", "effect") * 2]
+
+
+def test_a_body_that_one_caller_asks_for_nothing_is_still_open() -> None:
+    gate = 'check_opt_in(&[x], "drawn")?;\n    drawn(x)'
+    after = CHECK + SHARED_BODY.replace("    drawn(x)", f"    {gate}", 1)
+    assert became(CORE, SHARED_BODY, after, "FT005") is None
+
+
+def test_a_body_whose_callers_ask_without_a_warning_that_tells_has_no_outcome() -> None:
+    gate = 'check_opt_in(&[x], "drawn")?;\n    drawn(x)'
+    silent = CHECK.replace("; unset {FALLBACK_ENV_VAR} to make this an error", "")
+    after = silent + SHARED_BODY.replace("    drawn(x)", f"    {gate}")
+    assert became(CORE, SHARED_BODY, after, "FT005") is None
