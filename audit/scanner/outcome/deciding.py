@@ -255,7 +255,7 @@ class Outcomes:
         )
 
     def _gated_above(self, function: Fn) -> SiteOutcome | None:
-        """Say that a function gets device data only from callers which ask for the opt-in, and warn, before."""
+        """Say that a function gets device data only from callers that asked for the opt-in, and warned."""
         callers = self._standing.consenting_callers(function)
         gated = [self._gated(one, needs_reads=False) for one in callers]
         if not gated or any(one is None for one in gated):
