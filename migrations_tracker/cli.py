@@ -14,6 +14,7 @@ import sys
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
@@ -49,10 +50,25 @@ class Server:
         """Change something. The key lets the server know a message that arrives twice."""
         return self._send(method, path, json.dumps(body).encode())
 
-    def _send(self, method: str, path: str, body: bytes | None) -> Any:
+    def send_file(self, path: str, name: str, content: bytes, text: str) -> Any:
+        """Send a file with a text, as a form does."""
+        boundary = uuid.uuid4().hex
+        plain = "".join(one if one.isprintable() and one not in '"\\' else "_" for one in name)
+        body = (
+            (
+                f'--{boundary}\r\nContent-Disposition: form-data; name="text"\r\n\r\n{text}\r\n'
+                f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{plain}"\r\n'
+                "Content-Type: application/octet-stream\r\n\r\n"
+            ).encode()
+            + content
+            + f"\r\n--{boundary}--\r\n".encode()
+        )
+        return self._send("POST", path, body, f"multipart/form-data; boundary={boundary}")
+
+    def _send(self, method: str, path: str, body: bytes | None, media_type: str = "application/json") -> Any:
         headers = {"Authorization": f"Bearer {self.token}", "Accept": "application/json"}
         if body is not None:
-            headers |= {"Content-Type": "application/json", "Idempotency-Key": str(uuid.uuid4())}
+            headers |= {"Content-Type": media_type, "Idempotency-Key": str(uuid.uuid4())}
         # The address was checked to be http or https.
         request = Request(f"{self.address}/api/v1/{path}", body, headers, method=method)  # noqa: S310
         try:
@@ -119,6 +135,17 @@ def comment(server: Server, arguments: argparse.Namespace) -> tuple[Any, str]:
     text = sys.stdin.read() if arguments.text == "-" else arguments.text
     made = server.send("POST", f"sites/{arguments.number}/comments", {"text": text})
     return made, f"Comment {made['id']} on site {arguments.number}."
+
+
+def attach(server: Server, arguments: argparse.Namespace) -> tuple[Any, str]:
+    """Comment on a site with a file beside it, such as the log of a test."""
+    try:
+        content = Path(arguments.file).read_bytes()
+    except OSError as error:
+        raise CommandError(f"{arguments.file} can't be read: {error}", UNREACHABLE) from error
+    name = Path(arguments.file).name
+    made = server.send_file(f"sites/{arguments.number}/attachments", name, content, arguments.text or name)
+    return made, f"Comment {made['id']} on site {arguments.number} with {name}."
 
 
 def verify(server: Server, arguments: argparse.Namespace) -> tuple[Any, str]:
@@ -232,6 +259,9 @@ def parser() -> argparse.ArgumentParser:
     moved.add_argument("--reason", default="")
     add("assign", assign, "number").add_argument("name")
     add("comment", comment, "number").add_argument("text")
+    attached = add("attach", attach, "number")
+    attached.add_argument("file")
+    attached.add_argument("--text", default="")
     verified = add("verify", verify, "number")
     verified.add_argument("repository")
     verified.add_argument("--revision", default="")

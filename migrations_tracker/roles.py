@@ -80,6 +80,7 @@ _SLUG = Owner("audit.Repository", "pk", "slug", "slug")
 _FIELD = Owner("audit.Repository", "pk", "repository", "slug", is_field=True)
 _BRANCH_FIELD = Owner("audit.Branch", "repository_id", "branch", is_field=True)
 _SITE = Owner("audit.FallbackSite", "repository_id")
+_ATTACHMENT = Owner("migrations_tracker.Attachment", "repository_id")
 _GAP = Owner("audit.CapabilityGap", "repository_id")
 _SCAN = Owner("audit.ScanRun", "repository_id")
 _SCAN_REQUEST = Owner("audit.ScanRequest", "repository_id")
@@ -198,6 +199,8 @@ PAGES: Mapping[str, Need] = {
     "bulk-change-undo": _lead(_BULK),
     "site-detail": _see(_SITE),
     "site-timeline": _see(_SITE),
+    "attachment-file": _see(_ATTACHMENT),
+    "attachment-remove": _lead(_ATTACHMENT),
     "site-watch": _reader(_SITE),
     "gap-watch": _reader(_GAP),
     "unit-watch": _reader(_UNIT),
@@ -349,6 +352,9 @@ OPERATIONS: Mapping[str, Need] = {
     "PUT /sites/{pk}/assignee": _engineer(_SITE),
     "PUT /sites/{pk}/due": _engineer(_SITE),
     "POST /sites/{pk}/comments": _engineer(_SITE),
+    "POST /sites/{pk}/attachments": _engineer(_SITE),
+    "GET /attachments/{pk}": _see(_ATTACHMENT),
+    "DELETE /attachments/{pk}": _lead(_ATTACHMENT),
     "PUT /sites/{pk}/watch": _reader(_SITE),
     "DELETE /sites/{pk}/watch": _reader(_SITE),
     "PUT /gaps/{pk}/watch": _reader(_GAP),
@@ -401,6 +407,7 @@ PERMISSIONS: Mapping[str, Role] = {
     "migrations_tracker.change_workunit": Role.LEAD,
     "migrations_tracker.work_on_unit": Role.ENGINEER,
     "migrations_tracker.add_transition": Role.ENGINEER,
+    "migrations_tracker.delete_attachment": Role.LEAD,
     "workers.add_runner": Role.ADMINISTRATOR,
     "workers.change_runner": Role.ADMINISTRATOR,
     "workers.change_verificationjob": Role.LEAD,

@@ -193,6 +193,14 @@ STORAGES = {
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 
+FILE_UPLOAD_HANDLERS = [
+    "migrations_tracker.uploads.LimitedUploads",
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "django.core.files.uploadhandler.TemporaryFileUploadHandler",
+]
+ATTACHMENTS_MAX_MB = env.number(
+    "ATTACHMENTS_MAX_MB", default=500, meaning="How much the files beside comments of one repository take."
+)
 # As much as the largest document that is imported, with what a form puts around it.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 6 * 1024 * 1024
 

@@ -12,6 +12,7 @@ from migrations_tracker.second_factor import LogInView
 from migrations_tracker.sign_in import LogInForm
 from migrations_tracker.views import (
     account,
+    attachments,
     bulk_changes,
     capabilities,
     doubtful_links,
@@ -129,6 +130,8 @@ urlpatterns = [
     path("sites/<int:pk>/watch/", watching.site_watch, name="site-watch"),
     path("gaps/<int:pk>/watch/", watching.gap_watch, name="gap-watch"),
     path("units/<int:pk>/watch/", watching.unit_watch, name="unit-watch"),
+    path("attachments/<int:pk>/", attachments.attachment_file, name="attachment-file"),
+    path("attachments/<int:pk>/remove/", attachments.attachment_remove, name="attachment-remove"),
     path("rules/", rules.rule_index, name="rule-list"),
     path("rules/<str:key>/", rules.rule_detail, name="rule-detail"),
     path("forms/", forms.form_index, name="form-list"),

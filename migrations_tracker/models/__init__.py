@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from migrations_tracker.models.access import ApiAnswer, ApiToken, LoginFailure, TokenScope
+from migrations_tracker.models.attachment import Attachment
 from migrations_tracker.models.bulk import BulkChange, BulkChangeItem, ItemState
 from migrations_tracker.models.comment import Comment
 from migrations_tracker.models.membership import Membership
@@ -20,6 +21,7 @@ __all__ = [
     "Absence",
     "ApiAnswer",
     "ApiToken",
+    "Attachment",
     "BulkChange",
     "BulkChangeItem",
     "Channel",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from django.contrib.auth.models import User
@@ -12,14 +13,24 @@ from audit.models import CapabilityGap, FallbackSite, ReferenceSource
 from audit.services.references import references_store
 from migrations_tracker.errors import PlanError
 from migrations_tracker.models import Comment
+from migrations_tracker.services.attachments import NamedFile, attachments_add
 from migrations_tracker.services.watching import comment_watch
 
 MAX_LENGTH = 20_000
 SAME_WORDS_WITHIN = timedelta(minutes=1)
 
 
-def comment_create(*, subject: FallbackSite | CapabilityGap, author: User, text: str) -> Comment:
-    """Add a comment to a site or a gap; the same words again within a minute are the same comment."""
+def comment_create(
+    *,
+    subject: FallbackSite | CapabilityGap,
+    author: User,
+    text: str,
+    files: Sequence[NamedFile] = (),
+) -> Comment:
+    """Add a comment to a site or a gap, with files beside it.
+
+    The same words again within a minute are the same comment.
+    """
     text = text.replace("\0", "").strip()
     if not text:
         raise PlanError("Write something first.")
@@ -34,6 +45,7 @@ def comment_create(*, subject: FallbackSite | CapabilityGap, author: User, text:
         if said is not None and said.text == text and timezone.now() - said.created_at < SAME_WORDS_WITHIN:
             return said
         comment = Comment.objects.create(site=site, gap=gap, author=author, text=text)
+        attachments_add(comment=comment, files=files, repository=subject.repository)
         comment_watch(comment=comment, subject=subject)
         if site is not None:
             references_store(

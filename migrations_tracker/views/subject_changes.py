@@ -115,7 +115,12 @@ def comment(request: SignedInRequest, subject: Subject, form: CommentForm) -> st
     if not form.is_valid():
         return ""
     try:
-        said = comment_create(subject=subject, author=request.user, text=form.cleaned_data["text"])
+        said = comment_create(
+            subject=subject,
+            author=request.user,
+            text=form.cleaned_data["text"],
+            files=[(str(one.name), one.read()) for one in request.FILES.getlist("files")],
+        )
     except PlanError as error:
         form.add_error("text", str(error))
         return ""

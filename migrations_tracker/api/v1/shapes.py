@@ -183,6 +183,14 @@ class TransitionOut(Schema):
         )
 
 
+class FileOut(Schema):
+    """A file beside a comment."""
+
+    id: int
+    name: str
+    size: int
+
+
 class CommentOut(Schema):
     """What somebody said, in Markdown."""
 
@@ -191,16 +199,21 @@ class CommentOut(Schema):
     text: str
     at: datetime
     mentions: list[str]
+    files: list[FileOut]
 
     @classmethod
     def of(cls, row: Comment) -> CommentOut:
-        """Tell a comment that was read with the names of those it told."""
+        """Tell a comment that was read with the names of those it told and its files."""
         return cls(
             id=row.pk,
             author=row.author.username,
             text=row.text,
             at=row.created_at,
             mentions=row.told,  # type: ignore[attr-defined]
+            files=[
+                FileOut(id=one["pk"], name=one["name"], size=one["size"])
+                for one in row.files  # type: ignore[attr-defined]
+            ],
         )
 
 

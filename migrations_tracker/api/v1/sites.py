@@ -7,14 +7,15 @@ from http import HTTPStatus
 from typing import Annotated, Literal
 
 from django.contrib.auth.models import User
-from ninja import Query, Router, Schema
+from django.http import HttpResponse
+from ninja import File, Form, Query, Router, Schema, UploadedFile
 from ninja import Status as Answer
 
 from audit.scanner.report import Level, Outcome
 from migrations_tracker.api.v1.choosing import branch_named, site_numbered
 from migrations_tracker.api.v1.paging import Cursor, Page
 from migrations_tracker.api.v1.parameters import Key, Text, Version, Word
-from migrations_tracker.api.v1.problems import RefusedError
+from migrations_tracker.api.v1.problems import RefusedError, not_found
 from migrations_tracker.api.v1.security import ProgramRequest
 from migrations_tracker.api.v1.shapes import (
     ChoiceOut,
@@ -26,16 +27,18 @@ from migrations_tracker.api.v1.shapes import (
     TransitionOut,
 )
 from migrations_tracker.lifecycle import Status
-from migrations_tracker.models import SiteMigration, Suppression
+from migrations_tracker.models import Attachment, SiteMigration, Suppression
 from migrations_tracker.selectors.site_detail import SitePageData, site_page
 from migrations_tracker.selectors.site_list import SiteFilters, cursor_decode, site_count, site_list
 from migrations_tracker.selectors.standings import repository_ids_seen_by
+from migrations_tracker.services.attachments import attachment_delete
 from migrations_tracker.services.comments import comment_create
 from migrations_tracker.services.site_migrations import (
     site_migration_assign,
     site_migration_due,
     site_migration_transition,
 )
+from migrations_tracker.views.attachments import as_download
 
 router = Router(tags=["sites"])
 
@@ -146,6 +149,40 @@ def site_comment(request: ProgramRequest, pk: Key, body: CommentIn) -> Answer[Co
     """Comment on a site."""
     comment = comment_create(subject=site_numbered(pk), author=request.user, text=body.text)
     return Answer(HTTPStatus.CREATED, CommentMadeOut.of(comment))
+
+
+@router.post("/sites/{pk}/attachments", response={HTTPStatus.CREATED: CommentMadeOut})
+def site_attach(
+    request: ProgramRequest, pk: Key, file: Annotated[UploadedFile, File()], text: Annotated[Text, Form()]
+) -> Answer[CommentMadeOut]:
+    """Comment on a site with a file beside it."""
+    comment = comment_create(
+        subject=site_numbered(pk),
+        author=request.user,
+        text=text,
+        files=[(str(file.name), file.read())],
+    )
+    return Answer(HTTPStatus.CREATED, CommentMadeOut.of(comment))
+
+
+@router.get("/attachments/{pk}", response=None)
+def attachment_get(request: ProgramRequest, pk: Key) -> HttpResponse:
+    """Send a file that stands beside a comment."""
+    return as_download(_attachment(pk))
+
+
+@router.delete("/attachments/{pk}", response={HTTPStatus.NO_CONTENT: None})
+def attachment_remove(request: ProgramRequest, pk: Key) -> Answer[None]:
+    """Take a file away."""
+    attachment_delete(attachment=_attachment(pk), actor=request.user)
+    return Answer(HTTPStatus.NO_CONTENT, None)
+
+
+def _attachment(pk: int) -> Attachment:
+    found = Attachment.objects.filter(pk=pk).first()
+    if found is None:
+        raise not_found("file")
+    return found
 
 
 def assigned(migration: SiteMigration | None, body: AssigneeIn, actor: User) -> MigrationOut | None:

@@ -50,6 +50,7 @@ from tests.factories import (
 
 PUBLIC = {"login", "logout", "health", "admin-log-in"}
 POST_ONLY = {
+    "attachment-remove",
     "site-due",
     "gap-due",
     "site-watch",
@@ -144,6 +145,8 @@ def addresses(site: FallbackSite, repository: Repository) -> dict[str, str]:
     kept = SavedFilter.objects.create(
         owner=make_user("joan"), repository=repository, name="x", query="repository=minitorch", is_shared=True
     )
+    said = comment_create(subject=site, author=make_user("hedy"), text="x", files=[("a.txt", b"x")])
+    attachment = said.attachments.get()
     away = Absence.objects.create(person=person, starts_at=EARLY, ends_at=LATE)
     change = bulk_change_create(
         branch=repository.branches.get(),
@@ -169,6 +172,7 @@ def addresses(site: FallbackSite, repository: Repository) -> dict[str, str]:
         **dict.fromkeys(("bulk-change-detail", "bulk-change-undo"), change.pk),
         "lineage-rule": lineage.pk,
         "lineage-undo": ruling.pk,
+        **dict.fromkeys(("attachment-file", "attachment-remove"), attachment.pk),
         "absence-delete": away.pk,
         "filter-drop": kept.pk,
         **dict.fromkeys(("schedule-detail", "schedule-pin", "schedule-baseline"), schedule.pk),

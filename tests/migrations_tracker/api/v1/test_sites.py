@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
 
 from audit.models import CapabilityGap, FallbackSite, Repository
 from audit.parity.capability import State
 from audit.rules import RULES
-from migrations_tracker.models import SiteMigration
+from migrations_tracker.models import SiteMigration, TokenScope
+from migrations_tracker.roles import Role
+from migrations_tracker.services.api_tokens import api_token_create
 from migrations_tracker.services.notices import notices_collect
 from tests.factories import ingest, make_capability, make_report, make_result, make_user, store_capabilities
 from tests.migrations_tracker.api.v1.conftest import Ask, asker
@@ -152,3 +156,19 @@ def test_a_site_is_watched_and_what_happens_is_in_the_inbox(site: FallbackSite, 
     assert eve("GET", "inbox").json()["items"] == []
     assert ask("DELETE", f"sites/{site.pk}/watch").status_code == 204
     assert ask("GET", "watches").json()["items"] == []
+
+
+def test_a_file_goes_with_a_comment_and_is_read_and_taken_away(site: FallbackSite, ada: User) -> None:
+    token = api_token_create(owner=ada, name="CI", scope=TokenScope.WRITE)[1]
+    client = Client(headers={"Authorization": f"Bearer {token}"})
+    body = {"text": "proof", "file": SimpleUploadedFile("run.log", b"launched relu")}
+    assert client.post(f"/api/v1/sites/{site.pk}/attachments", body).status_code == 201
+    (comment,) = client.get(f"/api/v1/sites/{site.pk}").json()["comments"]
+    (file,) = comment["files"]
+    assert (file["name"], file["size"]) == ("run.log", 13)
+    answer = client.get(f"/api/v1/attachments/{file['id']}")
+    assert (answer.content, answer["X-Content-Type-Options"]) == (b"launched relu", "nosniff")
+    assert client.delete(f"/api/v1/attachments/{file['id']}").status_code == 403
+    lead = asker(make_user("lena", role=Role.LEAD))
+    assert lead("DELETE", f"attachments/{file['id']}").status_code == 204
+    assert lead("GET", f"attachments/{file['id']}").status_code == 404
