@@ -11,7 +11,8 @@ from audit.parity.catalogue import Direction
 from audit.scanner.profile import profile_names
 from audit.services.credentials import VARIABLE_PREFIX
 from audit.services.matches import RULED_VERDICTS
-from migrations_tracker.models import Channel, Frequency, NoticeKind, TokenScope
+from migrations_tracker.models import Channel, Frequency, NoticeKind, Period, TokenScope
+from migrations_tracker.report_formats import FORMATS
 
 
 class RepositoryAddForm(forms.Form):
@@ -174,6 +175,17 @@ class ReportForm(forms.Form):
 
     branch = forms.ModelChoiceField(Branch.objects.select_related("last_scan", "repository"))
     since = forms.ModelChoiceField(ScanRun.objects.all(), required=False)
+
+
+class ReportScheduleForm(forms.Form):
+    """Which reports are mailed, how often, to whom, and in which formats."""
+
+    branch = forms.ModelChoiceField(Branch.objects.all())
+    period = forms.ChoiceField(choices=Period.choices)
+    recipients = forms.CharField(max_length=2000)
+    formats = forms.MultipleChoiceField(
+        choices=[(one.key, one.title) for one in FORMATS.values()], initial=["pdf"], required=False
+    )
 
 
 class RulingForm(forms.Form):

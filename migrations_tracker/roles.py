@@ -91,6 +91,7 @@ _LINEAGE_RULING = Owner("audit.LineageRuling", "site__repository_id")
 _MATCH = Owner("audit.OperationMatch", "repository_id")
 _BULK = Owner("migrations_tracker.BulkChange", "branch__repository_id")
 _REPORT = Owner("migrations_tracker.MigrationReport", "branch__repository_id")
+_REPORT_SCHEDULE = Owner("migrations_tracker.ReportSchedule", "branch__repository_id")
 _UNIT = Owner("migrations_tracker.WorkUnit", "plan__repository_id")
 _SCHEDULE = Owner("migrations_tracker.Schedule", "plan__repository_id")
 _PRECEDENCE = Owner("migrations_tracker.Precedence", "before__plan__repository_id")
@@ -235,6 +236,9 @@ PAGES: Mapping[str, Need] = {
     "parity-changes": _LISTED,
     "report-list": _LISTED,
     "report-ask": _engineer(_BRANCH_FIELD),
+    "report-schedule-list": _LISTED,
+    "report-schedule-add": _lead(_BRANCH_FIELD),
+    "report-schedule-end": _lead(_REPORT_SCHEDULE),
     "report-detail": _see(_REPORT),
     "report-file": _see(_REPORT),
     "plan-list": _LISTED,
@@ -376,6 +380,9 @@ OPERATIONS: Mapping[str, Need] = {
     "POST /units/{pk}/finish": _engineer(_UNIT),
     "GET /repositories/{slug}/reports": _see(_SLUG),
     "POST /repositories/{slug}/reports": _engineer(_SLUG),
+    "GET /repositories/{slug}/report-schedules": _see(_SLUG),
+    "POST /repositories/{slug}/report-schedules": _lead(_SLUG),
+    "DELETE /report-schedules/{pk}": _lead(_REPORT_SCHEDULE),
     "GET /reports/{pk}": _see(_REPORT),
     "GET /reports/{pk}/files/{key}": _see(_REPORT),
     "POST /repositories/{slug}/verifications": _engineer(_SLUG),

@@ -22,6 +22,8 @@ from migrations_tracker.services import (
     nightly_verifications,
     notices,
     plan_proposals,
+    report_mails,
+    report_schedules,
     scans,
     schedules,
     search,
@@ -108,6 +110,24 @@ def bulk_change_execute(pk: int) -> None:
 def report_execute(pk: int) -> None:
     """Write a migration report."""
     migration_reports.report_execute(pk=pk)
+
+
+@shared_task(name=report_schedules.SCHEDULE_RUN_TASK)
+def report_schedule_run(pk: int) -> None:
+    """Have the report of the period that ended written, because its day has come."""
+    report_schedules.report_schedule_run(pk=pk)
+
+
+@shared_task(name="migrations_tracker.tasks.report_mails_make")
+def report_mails_make() -> None:
+    """Mail the scheduled reports that were written meanwhile."""
+    report_schedules.report_mails_make()
+
+
+@shared_task(name=scans.REPORT_MAIL_TASK)
+def report_mail_execute(pk: int) -> None:
+    """Send a scheduled report to one person."""
+    report_mails.report_mail_execute(pk=pk)
 
 
 @shared_task(name="migrations_tracker.tasks.rows_wake_lost")

@@ -27,6 +27,7 @@ from migrations_tracker.views import (
     plans,
     policy,
     pull_requests,
+    report_schedules,
     reports,
     repositories,
     repository_policies,
@@ -158,6 +159,11 @@ urlpatterns = [
     path("api/capabilities", capabilities_api.capabilities, name="api-capabilities"),
     path("reports/", reports.report_index, name="report-list"),
     path("reports/ask/", reports.report_ask, name="report-ask"),
+    path("reports/schedules/", report_schedules.report_schedule_index, name="report-schedule-list"),
+    path("reports/schedules/add/", report_schedules.report_schedule_add, name="report-schedule-add"),
+    path(
+        "reports/schedules/<int:pk>/end/", report_schedules.report_schedule_stop, name="report-schedule-end"
+    ),
     path("reports/<int:pk>/", reports.report_detail, name="report-detail"),
     path("reports/<int:pk>/report.<str:key>", reports.report_file, name="report-file"),
     path("plan/", plans.plan_index, name="plan-list"),

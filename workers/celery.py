@@ -69,6 +69,10 @@ app.conf.update(
             "task": "migrations_tracker.tasks.notices_collect",
             "schedule": 30.0,
         },
+        "mail reports that are written": {
+            "task": "migrations_tracker.tasks.report_mails_make",
+            "schedule": 60.0,
+        },
         "verify by night": {
             "task": "migrations_tracker.tasks.verification_nightly",
             "schedule": 600.0,

@@ -10,6 +10,7 @@ from migrations_tracker.models.membership import Membership
 from migrations_tracker.models.notice import Channel, Delivery, Frequency, Notice, NoticeKind, Subscription
 from migrations_tracker.models.plan import Plan, PlanEvent, Precedence, PrecedenceState, UnitMember, WorkUnit
 from migrations_tracker.models.report import MigrationReport
+from migrations_tracker.models.report_schedule import Period, ReportMail, ReportSchedule, ScheduledReport
 from migrations_tracker.models.saved_filter import SavedFilter
 from migrations_tracker.models.schedule import Absence, Person, Schedule, ScheduledUnit
 from migrations_tracker.models.search import SearchDocument, SearchLexeme, SearchMark, SearchWord
@@ -35,13 +36,17 @@ __all__ = [
     "MigrationReport",
     "Notice",
     "NoticeKind",
+    "Period",
     "Person",
     "Plan",
     "PlanEvent",
     "Precedence",
     "PrecedenceState",
+    "ReportMail",
+    "ReportSchedule",
     "SavedFilter",
     "Schedule",
+    "ScheduledReport",
     "ScheduledUnit",
     "SearchDocument",
     "SearchLexeme",

@@ -29,7 +29,7 @@ from audit.services.scan_requests import (
     scan_request_create,
     scan_run_request,
 )
-from migrations_tracker.models import BulkChange, Delivery, MigrationReport, Schedule
+from migrations_tracker.models import BulkChange, Delivery, MigrationReport, ReportMail, Schedule
 from workers.models import MechanicalReport, VerificationRequest
 
 SCAN_RUN_TASK = "migrations_tracker.tasks.scan_run_execute"
@@ -41,6 +41,7 @@ SCAN_CHUNK_TASK = "migrations_tracker.tasks.scan_chunk_execute"
 # Sooner or later the scan's own worker has parsed it.
 CHUNK_LIVES_SECONDS = 300
 DELIVERY_TASK = "migrations_tracker.tasks.delivery_execute"
+REPORT_MAIL_TASK = "migrations_tracker.tasks.report_mail_execute"
 REPORT_TASK = "migrations_tracker.tasks.report_execute"
 BULK_TASK = "migrations_tracker.tasks.bulk_change_execute"
 SCHEDULE_TASK = "migrations_tracker.tasks.schedule_execute"
@@ -51,6 +52,7 @@ _TASKS: tuple[tuple[type[LeasedRow], str], ...] = (
     (VerificationRequest, VERIFICATION_REQUEST_TASK),
     (MechanicalReport, MECHANICAL_REPORT_TASK),
     (MigrationReport, REPORT_TASK),
+    (ReportMail, REPORT_MAIL_TASK),
     (Delivery, DELIVERY_TASK),
     (Schedule, SCHEDULE_TASK),
     (BulkChange, BULK_TASK),

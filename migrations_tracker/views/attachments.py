@@ -6,15 +6,12 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_GET, require_POST
 
+from migrations_tracker.downloads import as_download
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.models import Attachment
 from migrations_tracker.services.attachments import attachment_delete
-
-#: Whatever a browser takes the bytes for, nothing in them runs or loads.
-INERT = "default-src 'none'; sandbox"
 
 
 @login_required
@@ -34,12 +31,3 @@ def attachment_remove(request: SignedInRequest, pk: int) -> HttpResponse:
     attachment_delete(attachment=attachment, actor=request.user)
     messages.success(request, f"{attachment.name} is taken away.")
     return redirect(subject or "overview")
-
-
-def as_download(attachment: Attachment) -> HttpResponse:
-    """Answer with a file."""
-    response = HttpResponse(bytes(attachment.content), content_type=attachment.media_type)
-    response["Content-Disposition"] = content_disposition_header(True, attachment.name)
-    response["X-Content-Type-Options"] = "nosniff"
-    response["Content-Security-Policy"] = INERT
-    return response

@@ -26,6 +26,7 @@ from migrations_tracker.api.v1.shapes import (
     SiteOut,
     TransitionOut,
 )
+from migrations_tracker.downloads import as_download
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import Attachment, SiteMigration, Suppression
 from migrations_tracker.selectors.site_detail import SitePageData, site_page
@@ -38,7 +39,6 @@ from migrations_tracker.services.site_migrations import (
     site_migration_due,
     site_migration_transition,
 )
-from migrations_tracker.views.attachments import as_download
 
 router = Router(tags=["sites"])
 

@@ -25,7 +25,15 @@ from audit.parity.capability import State
 from audit.scanner.report import FileStatus, ManifestEntry, RuleRun, RuleStatus
 from audit.services.lineage_rulings import lineage_confirm
 from migrations_tracker.lifecycle import Status
-from migrations_tracker.models import Absence, Delivery, Person, SavedFilter, SiteMigration, Subscription
+from migrations_tracker.models import (
+    Absence,
+    Delivery,
+    Person,
+    ReportSchedule,
+    SavedFilter,
+    SiteMigration,
+    Subscription,
+)
 from migrations_tracker.selectors.site_list import SiteFilters
 from migrations_tracker.services.api_tokens import api_token_create
 from migrations_tracker.services.bulk_changes import bulk_change_create
@@ -51,6 +59,8 @@ from tests.factories import (
 PUBLIC = {"login", "logout", "health", "admin-log-in"}
 POST_ONLY = {
     "attachment-remove",
+    "report-schedule-add",
+    "report-schedule-end",
     "site-due",
     "gap-due",
     "site-watch",
@@ -147,6 +157,9 @@ def addresses(site: FallbackSite, repository: Repository) -> dict[str, str]:
     )
     said = comment_create(subject=site, author=make_user("hedy"), text="x", files=[("a.txt", b"x")])
     attachment = said.attachments.get()
+    mailed = ReportSchedule.objects.create(
+        branch=repository.branches.get(), period="weekly", made_by=make_user("vera")
+    )
     away = Absence.objects.create(person=person, starts_at=EARLY, ends_at=LATE)
     change = bulk_change_create(
         branch=repository.branches.get(),
@@ -173,6 +186,7 @@ def addresses(site: FallbackSite, repository: Repository) -> dict[str, str]:
         "lineage-rule": lineage.pk,
         "lineage-undo": ruling.pk,
         **dict.fromkeys(("attachment-file", "attachment-remove"), attachment.pk),
+        "report-schedule-end": mailed.pk,
         "absence-delete": away.pk,
         "filter-drop": kept.pk,
         **dict.fromkeys(("schedule-detail", "schedule-pin", "schedule-baseline"), schedule.pk),

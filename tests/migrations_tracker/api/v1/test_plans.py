@@ -111,3 +111,16 @@ def test_scans_are_asked_for_and_followed(repository: Repository, ask: Ask) -> N
     assert asked.status_code == 202
     request = ask("GET", f"scan-requests/{asked.json()['request']}").json()
     assert request["state"] == "pending"
+
+
+def test_reports_are_mailed_by_a_schedule(plan: Plan, settings: object) -> None:
+    settings.EMAIL_HOST = "mail.example.org"  # type: ignore[attr-defined]
+    lead = asker(make_user("lena", role=Role.LEAD))
+    path = "repositories/minitorch/report-schedules"
+    made = lead("POST", path, {"period": "weekly", "recipients": ["lena"], "formats": ["md"]})
+    assert (made.status_code, made.json()["formats"]) == (201, ["md"])
+    assert lead("GET", path).json() == [made.json()]
+    again = lead("POST", path, {"period": "weekly", "recipients": ["lena"]})
+    assert again.status_code == 422
+    assert lead("DELETE", f"report-schedules/{made.json()['id']}").status_code == 204
+    assert lead("GET", path).json() == []
