@@ -155,7 +155,7 @@ def addresses(site: FallbackSite, repository: Repository) -> dict[str, str]:
     kept = SavedFilter.objects.create(
         owner=make_user("joan"), repository=repository, name="x", query="repository=minitorch", is_shared=True
     )
-    said = comment_create(subject=site, author=make_user("hedy"), text="x", files=[("a.txt", b"x")])
+    said = comment_create(subject=site, author=make_user("emmy"), text="x", files=[("a.txt", b"x")])
     attachment = said.attachments.get()
     mailed = ReportSchedule.objects.create(
         branch=repository.branches.get(), period="weekly", made_by=make_user("vera")
