@@ -37,6 +37,7 @@ _WRONG = _any(
 _IF = _any("if", "when", "whenever", "where")
 _WHEN = _any("on", "upon", "if", "when", "whenever", "after", "in case")
 _BACK = _any(r"falls?[\s-]+back", r"falling[\s-]+back", "fallback", "reverts?", "degrades?")
+_WAY = _any("paths?", "branch(?:es)?", "arms?", "code", "routines?", "implementations?")
 _TO_HOST = rf"(?:on)?to\s+(?:an?\s+|the\s+|its\s+)?(?:\w+\s+)?{_HOST}\b"
 _TO_DOING_ON_HOST = rf"to\s+\w+ing\s+(?:\w+\s+){{0,3}}?on\s+(?:the\s+)?{_HOST}\b"
 _BACK_TO_HOST = rf"\b{_BACK}\s+(?:\w+ly\s+)?(?:{_TO_HOST}|{_TO_DOING_ON_HOST})"
@@ -61,7 +62,7 @@ _PATTERNS = (
         "falls-back-on-error",
         rf"{_BACK_TO_HOST}[^,;()]{{0,40}}?\b{_WHEN}\b[^,;()]{{0,40}}?\b{_WRONG}\b",
         rf"\b{_WHEN}\b[^;()]{{0,40}}?\b{_WRONG}\b(?:\s*\([^()]*\))?[^;()]{{0,40}}?{_BACK_TO_HOST}",
-        rf"\b{_HOST}[\s-]+fallback\s+{_WHEN}\b.{{0,40}}?\b{_WRONG}\b",
+        rf"\b{_HOST}[\s-]+fallback\s+(?:{_WAY}\s+)?{_WHEN}\b.{{0,40}}?\b{_WRONG}\b",
     ),
     *_compiled(
         "automatic-fallback",
