@@ -5,7 +5,6 @@ from __future__ import annotations
 from http import HTTPStatus
 
 from django.contrib.auth.decorators import login_required
-from django.db.models import Q
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
@@ -15,11 +14,11 @@ from audit.models import FallbackSite
 from audit.selectors.rules import rule_list
 from migrations_tracker.forms import AssignForm, CommentForm, DueForm, TransitionForm
 from migrations_tracker.http import SignedInRequest
-from migrations_tracker.models import SavedFilter
 from migrations_tracker.models.site_migration import STATUS_LABELS
 from migrations_tracker.selectors.branches import branch_choose
 from migrations_tracker.selectors.form_pages import form_choices
 from migrations_tracker.selectors.overview import LEVELS
+from migrations_tracker.selectors.saved_filters import saved_filters_of
 from migrations_tracker.selectors.site_csv import site_csv
 from migrations_tracker.selectors.site_detail import site_page
 from migrations_tracker.selectors.site_list import (
@@ -57,9 +56,7 @@ def site_index(request: SignedInRequest) -> HttpResponse:
             "forms": form_choices(rule=filters.rule, chosen=filters.form),
             "columns": columns_read(request.GET),
             "all_columns": COLUMNS.items(),
-            "saved": SavedFilter.objects.filter(
-                Q(owner=request.user) | Q(is_shared=True), repository=choice.repository
-            ).select_related("owner"),
+            "saved": saved_filters_of(person=request.user, repository=choice.repository),
             "levels": LEVELS,
             "statuses": [(status.value, label) for status, label in STATUS_LABELS.items()],
             "sorts": [(key, order.label) for key, order in SORT_ORDERS.items()],

@@ -13,6 +13,7 @@ from migrations_tracker.api.v1 import (
     gaps,
     imports,
     knowledge,
+    people,
     plans,
     pull_requests,
     reports,
@@ -35,6 +36,7 @@ ROUTERS = (
     verifications.router,
     knowledge.router,
     imports.router,
+    people.router,
     watching.router,
 )
 WRITING = ("post", "put", "patch", "delete")

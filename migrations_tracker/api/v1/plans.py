@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import Annotated
 
 from ninja import Query, Router, Schema
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from migrations_tracker.api.v1.choosing import plan_of, unit_numbered
 from migrations_tracker.api.v1.paging import Cursor, Page
@@ -19,7 +19,8 @@ from migrations_tracker.scheduling.units import Phase, UnitStatus
 from migrations_tracker.selectors.plan_board import UnitFilters, unit_list
 from migrations_tracker.selectors.plan_text import issue_text
 from migrations_tracker.selectors.schedule_detail import next_units
-from migrations_tracker.services.unit_progress import unit_finish, unit_start
+from migrations_tracker.services.unit_progress import unit_finish, unit_spend, unit_start
+from migrations_tracker.services.work_units import unit_date, unit_rename
 
 router = Router(tags=["plan"])
 
@@ -47,6 +48,27 @@ class FinishIn(Schema):
 
     hours: Annotated[float, Field(gt=0, le=10_000)]
     reason: Text = ""
+    version: Version
+
+
+class TitleIn(Schema):
+    """A unit's title."""
+
+    title: Word
+    version: Version
+
+
+class DeadlineIn(Schema):
+    """When a unit has to be finished; no deadline when it is null."""
+
+    deadline: AwareDatetime | None
+    version: Version
+
+
+class SpentIn(Schema):
+    """How many hours were spent so far."""
+
+    hours: Annotated[float, Field(ge=0, le=10_000)]
     version: Version
 
 
@@ -104,6 +126,29 @@ def unit_end(request: ProgramRequest, pk: Key, body: FinishIn) -> UnitOut:
         seen_version=body.version,
     )
     return UnitOut.of(done)
+
+
+@router.put("/units/{pk}/title", response=UnitOut)
+def unit_title(request: ProgramRequest, pk: Key, body: TitleIn) -> UnitOut:
+    """Give a unit another title."""
+    unit = unit_numbered(pk)
+    return UnitOut.of(unit_rename(unit=unit, title=body.title, actor=request.user, seen_version=body.version))
+
+
+@router.put("/units/{pk}/deadline", response=UnitOut)
+def unit_deadline(request: ProgramRequest, pk: Key, body: DeadlineIn) -> UnitOut:
+    """Set a unit's deadline, or take it away."""
+    unit = unit_numbered(pk)
+    return UnitOut.of(
+        unit_date(unit=unit, deadline=body.deadline, actor=request.user, seen_version=body.version)
+    )
+
+
+@router.put("/units/{pk}/spent", response=UnitOut)
+def unit_spent(request: ProgramRequest, pk: Key, body: SpentIn) -> UnitOut:
+    """Say how many hours were spent on a unit so far."""
+    unit = unit_numbered(pk)
+    return UnitOut.of(unit_spend(unit=unit, hours=body.hours, actor=request.user, seen_version=body.version))
 
 
 def _own_name(plan: Plan, request: ProgramRequest) -> str:

@@ -8,6 +8,8 @@ from ninja import Router, Schema, Status
 
 from audit.models import AskedBy, ScanRequest, ScanRun
 from audit.services.repositories import repository_add
+from audit.services.scan_requests import scan_request_cancel
+from audit.services.scan_runs import scan_run_cancel
 from migrations_tracker.api.v1.choosing import repository_named
 from migrations_tracker.api.v1.paging import Cursor, Page
 from migrations_tracker.api.v1.parameters import Key, Text, Word
@@ -16,7 +18,7 @@ from migrations_tracker.api.v1.security import ProgramRequest
 from migrations_tracker.api.v1.shapes import RepositoryOut, ScanOut, ScanRequestOut
 from migrations_tracker.selectors.keyset import keyset_page
 from migrations_tracker.selectors.standings import repositories_seen_by
-from migrations_tracker.services.scans import follow_ask, scan_ask
+from migrations_tracker.services.scans import follow_ask, scan_ask, scan_retry
 
 PAGE_SIZE = 50
 router = Router(tags=["repositories"])
@@ -103,10 +105,38 @@ def scan_request_get(request: ProgramRequest, pk: Key) -> ScanRequestOut:
     return ScanRequestOut.of(found)
 
 
+@router.post("/scan-requests/{pk}/cancel", response=ScanRequestOut)
+def scan_request_end(request: ProgramRequest, pk: Key) -> ScanRequestOut:
+    """Cancel a request that waits or is fetched; one that was met stays as it is."""
+    found = ScanRequest.objects.filter(pk=pk).first()
+    if found is None:
+        raise not_found("request")
+    scan_request_cancel(scan_request=found, actor=request.user)
+    found.refresh_from_db()
+    return ScanRequestOut.of(found)
+
+
 @router.get("/scans/{pk}", response=ScanOut)
 def scan_get(request: ProgramRequest, pk: Key) -> ScanOut:
     """Tell how far a scan is, and what it counted."""
+    return ScanOut.of(_scan(pk))
+
+
+@router.post("/scans/{pk}/cancel", response=ScanOut)
+def scan_end(request: ProgramRequest, pk: Key) -> ScanOut:
+    """Cancel a scan that waits or runs; one that is over stays as it is."""
+    scan_run_cancel(scan_run=_scan(pk), actor=request.user)
+    return ScanOut.of(_scan(pk))
+
+
+@router.post("/scans/{pk}/again", response={HTTPStatus.ACCEPTED: ScanRequestOut})
+def scan_again(request: ProgramRequest, pk: Key) -> Status[ScanRequestOut]:
+    """Ask again for a scan that failed or was cancelled."""
+    return Status(HTTPStatus.ACCEPTED, ScanRequestOut.of(scan_retry(scan_run=_scan(pk), actor=request.user)))
+
+
+def _scan(pk: int) -> ScanRun:
     found = ScanRun.objects.select_related("repository", "commit", "branch").filter(pk=pk).first()
     if found is None:
         raise not_found("scan")
-    return ScanOut.of(found)
+    return found

@@ -12,7 +12,7 @@ from django.utils import timezone
 from audit.models import FallbackSite, Repository
 from migrations_tracker.models import ApiAnswer, ApiToken, Comment, TokenScope, Transition
 from migrations_tracker.services.api_answers import ANSWERED_WITHIN
-from tests.factories import make_user
+from tests.factories import make_scan_run, make_user
 from tests.migrations_tracker.api.v1.conftest import Ask, asker
 
 
@@ -108,3 +108,41 @@ class TestAKey:
     def test_that_is_none_is_refused(self, site: FallbackSite, ask: Ask, key: str) -> None:
         answer = ask("POST", f"sites/{site.pk}/comments", {"text": "Yes."}, **{"Idempotency-Key": key})
         assert answer.status_code == 400
+
+
+class TestRoles:
+    """Who has which role, through the API."""
+
+    def test_are_given_read_and_taken_by_an_administrator(self, repository: Repository) -> None:
+        root = asker(make_user("root", is_superuser=True))
+        make_user("zoe", role=None)
+        path = "repositories/minitorch/roles"
+        assert root("PUT", f"{path}/zoe", {"role": "lead"}).json()["role"] == "lead"
+        assert {"person": "zoe", "role": "lead", "everywhere": False} in root("GET", path).json()
+        assert root("DELETE", f"{path}/zoe").status_code == 204
+        assert not [one for one in root("GET", path).json() if one["person"] == "zoe"]
+        assert root("PUT", f"{path}/nobody", {"role": "lead"}).status_code == 422
+        assert root("PUT", f"{path}/root", {"role": "lead"}).status_code == 422
+
+    def test_are_nothing_for_an_engineer(self, repository: Repository, ask: Ask) -> None:
+        assert ask("GET", "repositories/minitorch/roles").status_code == 403
+        assert ask("PUT", "repositories/minitorch/roles/ada", {"role": "lead"}).status_code == 403
+
+
+def test_a_filter_is_kept_shared_and_dropped(repository: Repository, ask: Ask) -> None:
+    path = "repositories/minitorch/filters"
+    body = {"name": "errors", "query": "level=error&page=x&columns=due", "is_shared": False}
+    made = ask("POST", path, body)
+    assert made.status_code == 201
+    assert made.json()["url"] == "/sites/?repository=minitorch&level=error&columns=due"
+    other = asker(make_user("eve"))
+    assert other("GET", path).json() == []
+    assert other("DELETE", f"filters/{made.json()['id']}").status_code == 404
+    assert ask("DELETE", f"filters/{made.json()['id']}").status_code == 204
+    assert ask("GET", path).json() == []
+
+
+def test_a_scan_that_waits_is_cancelled_and_asked_for_again(repository: Repository, ask: Ask) -> None:
+    waiting = make_scan_run(repository)
+    assert ask("POST", f"scans/{waiting.pk}/cancel").json()["state"] == "cancelled"
+    assert ask("POST", f"scans/{waiting.pk}/again").status_code in (202, 422)
