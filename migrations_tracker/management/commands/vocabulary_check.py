@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ class Command(BaseCommand):
 
     help = "Find forbidden phrases in text files, changelogs and commit messages."
     # It reads texts alone: a build machine has neither database nor broker.
-    requires_system_checks: Sequence[str] = ()
+    requires_system_checks: tuple[str, ...] = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the arguments."""
