@@ -206,7 +206,8 @@ class ScanReport:
     `profile_reason` says why it was this profile, empty where nobody chose.
     `outcomes` says what became of the earlier results that the scan was asked about, by their keys; one that
     was found again, or of which the code does not tell, is not in it.
-    `level_overrides` are the levels that the project gave to rules in place of their own, by the rules' ids.
+    `level_overrides` are the levels that the project gave to rules in place of their own, by the rules' ids;
+    `policy_version` is the policy that a server judged under, empty for the one that came with the scanner.
     """
 
     scanner_version: str
@@ -222,6 +223,7 @@ class ScanReport:
     profile_reason: str = ""
     outcomes: Mapping[int, SiteOutcome] = field(default_factory=dict)
     level_overrides: Mapping[str, Level] = field(default_factory=dict)
+    policy_version: str = ""
 
 
 @dataclass(frozen=True, slots=True)

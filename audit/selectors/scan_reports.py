@@ -62,6 +62,7 @@ def scan_report(*, scan_run: ScanRun) -> ScanReport:
         results=tuple(_result(row) for row in _rows(scan_run)),
         duration_seconds=scan_run.duration_seconds or 0.0,
         level_overrides=levels_of(repository=repository, version=scan_run.policy_version),
+        policy_version=scan_run.policy_version,
     )
 
 

@@ -44,7 +44,7 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class LevelLine:
-    """Open sites of one rule or crate, by level."""
+    """Open sites of one rule or crate, by level; `note` counts those of level none, too."""
 
     key: str
     title: str

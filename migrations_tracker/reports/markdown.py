@@ -80,7 +80,7 @@ def _levels(title: str, lines: Sequence[LevelLine]) -> Iterator[str]:
         )
         for line in lines
     ]
-    yield _table(("", "error", "warning", "note", "all"), rows, numbers=4)
+    yield _table(("", "error", "warning", "note, none", "all"), rows, numbers=4)
 
 
 def _plan(document: ReportDocument) -> Iterator[str]:

@@ -61,7 +61,7 @@ def sarif_log(report: ScanReport, rules: Sequence[Rule], comparison: Comparison 
             "profileHash": report.profile_hash,
             "profileReason": report.profile_reason,
             "ptxasVersion": report.ptxas_version,
-            "policyVersion": CURRENT_VERSION,
+            "policyVersion": report.policy_version or CURRENT_VERSION,
         },
     }
     if comparison and comparison.baseline_guid:

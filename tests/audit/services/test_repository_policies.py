@@ -14,6 +14,7 @@ from audit.errors import AuditError
 from audit.models import FallbackSite, Repository, RepositoryPolicy, Result, ScanRun, SiteState
 from audit.policy.clauses import own_clauses
 from audit.rules import RULES
+from audit.scanner.output.sarif import sarif_log
 from audit.scanner.report import Level
 from audit.selectors.repository_policies import clauses_resting, edition_of, levels_of, version_in_force
 from audit.selectors.scan_reports import scan_report
@@ -187,6 +188,10 @@ def test_a_scan_keeps_its_version_and_another_level_is_no_other_site(tmp_path: P
     assert not SiteState.objects.exclude(site=site).exclude(baseline_state="unchanged").exists()
     assert scan_report(scan_run=second).level_overrides == {"FT001": Level.NOTE}
     assert scan_report(scan_run=first).level_overrides == {}
+    for scan_run, version, level in ((first, "1", "error"), (second, "1+1", "note")):
+        (run,) = sarif_log(scan_report(scan_run=scan_run), RULES)["runs"]
+        assert run["properties"]["policyVersion"] == version
+        assert {one["level"] for one in run["results"] if one["ruleId"] == "FT001"} == {level}
     assert scan(repository) == second, "the same judge and policy scan a commit once"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from audit.policy.clauses import CURRENT_VERSION
+from audit.policy.links import RULE_CLAUSES
 from audit.scanner.baseline import AbsentResult, ComparedResult, Comparison, UnseenResult
 from audit.scanner.output.sarif import SCHEMA_URI, sarif_log
 from audit.scanner.output.sarif_result import result_from_sarif, result_to_sarif
@@ -101,6 +104,15 @@ def test_the_rules_carry_their_texts_and_levels() -> None:
     assert "PyTorch raises NotImplementedError" in rules[0]["fullDescription"]["text"]
     assert rules[0]["help"]["markdown"].startswith("## What it does\nChecks for an `Err` arm")
     assert [rule["defaultConfiguration"]["level"] for rule in rules] == ["error", "warning"]
+
+
+def test_the_rules_name_their_clauses_and_the_run_the_policy() -> None:
+    run = valid(sarif_log(make_report(), RULES))
+    for descriptor in run["tool"]["driver"]["rules"]:
+        assert tuple(descriptor["properties"]["clauses"]) == RULE_CLAUSES[descriptor["id"]]
+    assert run["properties"]["policyVersion"] == CURRENT_VERSION
+    run = valid(sarif_log(replace(make_report(), policy_version="1+3"), RULES))
+    assert run["properties"]["policyVersion"] == "1+3"
 
 
 def test_what_was_not_scanned_and_not_run_is_told() -> None:
