@@ -18,6 +18,7 @@ from audit.models import (
     LinkOrigin,
     ReferenceSource,
     Repository,
+    TextReference,
 )
 from audit.selectors.entry_links import Sight, links_broken
 from audit.services.references import references_store
@@ -161,6 +162,8 @@ def _link(entry: KnowledgeEntry, links: Sequence[Link]) -> None:
         ],
         ignore_conflicts=True,
     )
+    # What the text before this one named with a site is named no more.
+    TextReference.objects.filter(source=ReferenceSource.ENTRY, source_path=entry.get_absolute_url()).delete()
     numbers = {int(link.target) for link in links if link.kind == LinkKind.SITE}
     for site in FallbackSite.objects.filter(pk__in=numbers).select_related("repository"):
         references_store(

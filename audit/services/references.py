@@ -35,7 +35,10 @@ def references_store(
 
 
 def message_references_store(*, repository: Repository, messages: Mapping[str, str]) -> int:
-    """Keep which sites the messages of commits name, by the commits' ids; return how many."""
+    """Keep which sites the messages of commits name, by the commits' ids; return how many pairs there are.
+
+    What else such a message names, as the pull request that it came by, is named together with the sites.
+    """
     named = {object_id: find_sites(message) for object_id, message in messages.items()}
     known = set(
         FallbackSite.objects.filter(
@@ -46,12 +49,17 @@ def message_references_store(*, repository: Repository, messages: Mapping[str, s
         TextReference(
             repository=repository,
             site_id=site,
-            kind=ReferenceKind.COMMIT.value,
-            target=object_id,
+            kind=reference.kind.value,
+            target=reference.target,
             source=ReferenceSource.MESSAGE,
             source_path="",
         )
         for object_id, sites in named.items()
+        if not known.isdisjoint(sites)
+        for reference in [
+            Reference(ReferenceKind.COMMIT, object_id),
+            *_resolved(repository, find_references(messages[object_id])),
+        ]
         for site in sites
         if site in known
     ]
