@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from django.db.models import Count, Max
 
-from audit.models import AuditNote, ImportedFinding, KnowledgeEntry, NoteSubject, Precedent
+from audit.models import AuditNote, ImportedFinding, KnowledgeEntry, NoteSubject, Precedent, PullRequest
 from migrations_tracker.search.documents import Document, Source, in_scope
 
 
@@ -103,6 +103,34 @@ class EntrySource(Source):
                 words=" ".join(entry.tags),
                 prose=entry.text,
                 boost=1.2,
+            )
+
+
+class PullRequestSource(Source):
+    """Pull requests, by what they say of themselves."""
+
+    kind = "pull-request"
+    label = "Pull requests"
+    model = PullRequest
+
+    def states(self) -> Mapping[int | None, str]:
+        """Name a repository's pull requests by their number and the newest change."""
+        rows = PullRequest.objects.order_by().values_list("repository_id")
+        counted = rows.annotate(number_of=Count("pk"), changed=Max("changed_at"), newest=Max("pk"))
+        return {scope: f"{count} {changed.isoformat()} {newest}" for scope, count, changed, newest in counted}
+
+    def documents(self, scope: int | None) -> Iterator[Document]:
+        """Yield the pull requests of a repository."""
+        for pull in PullRequest.objects.filter(in_scope("repository_id", scope)).order_by("pk"):
+            yield Document(
+                key=str(pull.pk),
+                address=pull.get_absolute_url(),
+                title=str(pull),
+                text=pull.body,
+                names=pull.title,
+                words=f"pull request {pull.number} {pull.head_name}",
+                prose=pull.body,
+                boost=0.9,
             )
 
 

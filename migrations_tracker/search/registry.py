@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from migrations_tracker.search.documents import Source
-from migrations_tracker.search.knowledge import EntrySource, FindingSource, NoteSource, PrecedentSource
+from migrations_tracker.search.knowledge import (
+    EntrySource,
+    FindingSource,
+    NoteSource,
+    PrecedentSource,
+    PullRequestSource,
+)
 from migrations_tracker.search.shipped import ClauseSource, FormSource, OperatorSource, RuleSource
 from migrations_tracker.search.stored import CrateSource, SiteSource, UnitSource
 
@@ -18,6 +24,7 @@ SOURCES: tuple[Source, ...] = (
     PrecedentSource(),
     NoteSource(),
     FindingSource(),
+    PullRequestSource(),
     CrateSource(),
     UnitSource(),
     SiteSource(),

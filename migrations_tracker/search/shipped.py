@@ -1,19 +1,22 @@
-"""What comes with the package: clauses, rules, forms, and PyTorch's operators."""
+"""What comes with the package: clauses, rules, forms, and PyTorch's operators; and repositories' clauses."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
 
+from django.db.models import Max
 from django.urls import reverse
 
+from audit.models import Repository, RepositoryPolicy
 from audit.parity.capability import Case
 from audit.parity.catalogue import Direction, newest
 from audit.parity.rationale import Rationale, of_case
-from audit.policy.clauses import Clause, load_policy
+from audit.policy.clauses import Clause, load_policy, own_clauses
 from audit.policy.forms import FORMS
 from audit.rules import RULES
 from audit.rules.doc import rule_doc
+from audit.selectors.repository_policies import policy_newest
 from audit.version import VERSION
 from migrations_tracker.search.documents import Document, Source
 
@@ -26,19 +29,29 @@ def _digest(*parts: object) -> str:
 
 
 class ClauseSource(Source):
-    """The clauses of the policy."""
+    """The clauses of the policy, and those that repositories add to it."""
 
     kind = "clause"
     label = "Policy"
+    model = RepositoryPolicy
 
     def states(self) -> Mapping[int | None, str]:
-        """Name the policy by its content."""
-        return {None: _digest(EDITION, load_policy())}
+        """Name the policy by its content, a repository's by its newest version: none is ever changed."""
+        rows = RepositoryPolicy.objects.order_by().values_list("repository_id").annotate(newest=Max("number"))
+        own: dict[int | None, str] = {repository_id: f"{EDITION} {newest}" for repository_id, newest in rows}
+        return {None: _digest(EDITION, load_policy()), **own}
 
     def documents(self, scope: int | None) -> Iterator[Document]:
         """Yield the clauses in force."""
-        for clause in load_policy().clauses:
-            yield clause_document(clause, address=reverse("clause-detail", args=[clause.id]))
+        if scope is None:
+            for clause in load_policy().clauses:
+                yield clause_document(clause, address=reverse("clause-detail", args=[clause.id]))
+            return
+        repository = Repository.objects.get(pk=scope)
+        newest = policy_newest(repository=repository)
+        for clause in own_clauses(newest.clauses) if newest is not None else ():
+            address = reverse("repository-clause", args=[repository.slug, clause.id])
+            yield clause_document(clause, address=address, key=f"{repository.slug}:{clause.id}")
 
 
 def clause_document(clause: Clause, *, address: str, key: str = "") -> Document:

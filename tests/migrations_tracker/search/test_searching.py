@@ -11,11 +11,12 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from audit.knowledge.links import LinkKind
-from audit.models import Crate, FallbackSite, NoteSubject, PrecedentKind, Repository
+from audit.models import Crate, FallbackSite, NoteSubject, PrecedentKind, PullRequest, Repository
 from audit.parity.catalogue import newest
 from audit.policy.clauses import load_policy
 from audit.policy.forms import FORMS
@@ -23,6 +24,7 @@ from audit.rules import RULES
 from audit.services.audit_notes import audit_note_add
 from audit.services.knowledge_entries import entry_create, entry_save
 from audit.services.precedents import precedent_record
+from audit.services.repository_policies import policy_clause_publish
 from migrations_tracker.models import SearchDocument
 from migrations_tracker.search.documents import Source
 from migrations_tracker.search.registry import SOURCES, SOURCES_BY_KIND
@@ -119,6 +121,40 @@ def test_a_crate_and_a_note_on_it_are_found(site: FallbackSite) -> None:
     assert keys("synchronised streams") == [f"note:{note.pk}"]
     search_reindex()
     assert keys("synchronised streams", kind="note") == [f"note:{note.pk}"]
+
+
+def test_a_repositorys_own_clause_and_its_pull_requests_are_found_by_who_sees_it(
+    repository: Repository,
+) -> None:
+    policy_clause_publish(
+        repository=repository,
+        clause_id="",
+        parts={
+            "kind": "forbidden",
+            "title": "No host body in the zygote solver",
+            "text": "It has no host body, gated or not.",
+            "reason": "No host memory is left.",
+            "pytorch": "It has none either.",
+        },
+        reason="Agreed.",
+        actor=make_user("ruth"),
+        based_on=0,
+    )
+    pull = PullRequest.objects.create(
+        repository=repository,
+        number=12,
+        title="Launch the zygote kernel",
+        body="No read is left.",
+        head_id="a" * 40,
+        base_id="b" * 40,
+        changed_at=timezone.now(),
+    )
+    search_refresh(kinds=["clause", "pull-request"])
+    assert sorted(keys("zygote")) == ["clause:minitorch:P1", f"pull-request:{pull.pk}"]
+    # Who does not see it is asked whether another word was meant: to them nobody wrote this one.
+    answer = search(filters=SearchFilters(question="zygote", seen=(make_repository("other").pk,)))
+    assert "zygote" in answer.corrections
+    assert not {hit.repository for hit in answer.hits} - {""}
 
 
 @pytest.mark.parametrize(
