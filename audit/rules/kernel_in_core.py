@@ -196,7 +196,7 @@ class KernelInCore(Rule):
         """Yield the kernel texts, the kernels and the launch code of core crates."""
         for unit in judgement.workspace.units.values():
             if _is_core(judgement, unit):
-                yield from _texts(judgement, unit)
+                yield from unit.told_once(_texts, _texts)
         for function in judgement.product_functions:
             if _is_core(judgement, function.unit):
                 yield from _code(judgement, function)
@@ -211,8 +211,9 @@ def _is_core(judgement: Judgement, unit: Unit) -> bool:
     )
 
 
-def _texts(judgement: Judgement, unit: Unit) -> Iterator[Candidate]:
-    functions = judgement.functions_of(unit)
+def _texts(unit: Unit) -> list[Candidate]:
+    found = []
+    functions = unit.functions or []
     calls = [*unit.facts.calls, *(call for one in functions for call in one.facts.calls)]
     macros = [call for call in calls if call.kind == CallKind.MACRO]
     seen: set[int] = set()
@@ -224,7 +225,8 @@ def _texts(judgement: Judgement, unit: Unit) -> Iterator[Candidate]:
         function = _function_at(functions, first)
         if not _is_test_place(unit, function, first):
             form = "included-kernel" if is_file else "kernel-text"
-            yield Candidate(unit, first, last, function, form)
+            found.append(Candidate(unit, first, last, function, form))
+    return found
 
 
 def _kernel_strings(unit: Unit) -> Iterator[tuple[int, int, bool]]:

@@ -45,20 +45,22 @@ def blocks_of(unit: Unit, words: Sequence[bytes] = ()) -> Iterator[CommentBlock]
 
     The words are given in lower case.
     """
+    for start, end in unit.told_once(("blocks", *words), lambda unit: _spans_with(unit, words)):
+        yield CommentBlock(unit, start, end)
+
+
+def _spans_with(unit: Unit, words: Sequence[bytes]) -> list[tuple[int, int]]:
+    """Return the spans of the blocks that hold one of the words, of all where there are none."""
     lower = unit.lowered if words else b""
     present = [word for word in words if word in lower]
     if words and not present:
-        return
-    spans = unit.told.get(_spans)
-    if spans is None:
-        spans = unit.told[_spans] = list(_spans(unit))
-    for start, end in spans:
-        if not words:
-            yield CommentBlock(unit, start, end)
-        for word in present:
-            if lower.find(word, start, end) >= 0:
-                yield CommentBlock(unit, start, end)
-                break
+        return []
+    spans = unit.told_once(_spans, lambda unit: list(_spans(unit)))
+    return [
+        (start, end)
+        for start, end in spans
+        if not words or any(lower.find(word, start, end) >= 0 for word in present)
+    ]
 
 
 def _spans(unit: Unit) -> Iterator[tuple[int, int]]:

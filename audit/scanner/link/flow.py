@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from audit.scanner.extract.facts import CallKind, ExitKind, Let, Region, RegionKind
 from audit.scanner.link.places import DeviceTests, Place
@@ -40,6 +40,8 @@ class Flow:
     def __init__(self, function: Fn, words: DeviceTests) -> None:
         self.function = function
         self._words = words
+        self.kept: dict[object, Any] = {}
+        """What others have worked out from the text and the profile alone, under keys of theirs."""
         self._regions = function.facts.regions
         self._leaving: dict[int, bool] = {}
         self._entered: dict[int, list[Test]] = {}

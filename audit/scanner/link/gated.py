@@ -27,12 +27,20 @@ class Gated(NamedTuple):
     is_whole: bool
 
 
-def gated_parts(function: Fn) -> Iterator[Gated]:
-    """Yield the parts of a function that a cfg gates: by attribute on the item, a block or a statement.
+def gated_parts(function: Fn) -> tuple[Gated, ...]:
+    """Return the parts of a function that a cfg gates: by attribute on the item, a block or a statement.
 
     Attributes of the modules and impls around it count as the item's, those of its file do not: they gate a
     crate or module as a whole. `if cfg!(..)` gates its block.
     """
+    told: dict[Fn, tuple[Gated, ...]] = function.unit.told_once(gated_parts, lambda _: {})
+    found = told.get(function)
+    if found is None:
+        found = told[function] = tuple(_gated(function))
+    return found
+
+
+def _gated(function: Fn) -> Iterator[Gated]:
     facts = function.facts
     if not facts.body_end:
         return

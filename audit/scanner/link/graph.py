@@ -41,9 +41,12 @@ class CallGraph:
         self.resolver = resolver
         self.profile = profile
         self.tests = DeviceTests(profile)
+        self.launch_names: dict[str, bool] = {}
+        """Whether a name launches work, as far as it was asked."""
         self._flows: dict[Fn, Flow] = {}
         if before is not None and before.profile == profile:
             self.tests = before.tests
+            self.launch_names = before.launch_names
             functions = set(workspace.functions)
             self._flows = {one: flow for one, flow in before._flows.items() if one in functions}
         self.operands = Operands(profile, workspace)

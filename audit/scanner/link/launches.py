@@ -22,7 +22,7 @@ class Launches:
     def __init__(self, graph: CallGraph) -> None:
         self._graph = graph
         self._pattern = any_pattern(graph.profile.launch.call_patterns)
-        self._names: dict[str, bool] = {}
+        self._names = graph.launch_names
         self._modules = frozenset(graph.profile.launch.modules)
         words = graph.profile.launch
         self._backend_words = Mentions(words.backend_accessors + words.backend_traits)

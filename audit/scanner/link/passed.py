@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from audit.scanner.extract.facts import Call, CallKind
-from audit.scanner.link.unit import Fn
+from audit.scanner.link.unit import Fn, Unit
 from audit.scanner.link.workspace import Workspace
 
 Key = tuple[int, int, int]
@@ -25,30 +25,27 @@ def passed_paths(workspace: Workspace) -> Mapping[Key, tuple[Path, ...]]:
     Macros are left out: what they are given is looked at where they are expanded.
     """
     found: dict[Key, list[Path]] = defaultdict(list)
-    for functions in _functions_by_file(workspace).values():
-        starts = [one.facts.start for one in functions]
-        data = functions[0].unit.data
-        for match in _END_OF_PATH.finditer(data):
-            name = match[1].decode()
-            index = bisect_right(starts, match.start()) - 1
-            if name not in workspace.by_name or index < 0:
-                continue
-            head = _START_OF_PATH.search(data, max(0, match.start() - _LONGEST), match.start())
-            function = functions[index]
-            call = _innermost(function, match.start()) if head is not None else None
-            if head is not None and call is not None and call.kind != CallKind.MACRO:
-                path = (*head[1].decode().split("::"), name)
+    for unit in workspace.units.values():
+        for function, call, path in unit.told_once(_paths_in, _paths_in):
+            if path[-1] in workspace.by_name:
                 found[function.index, call.start, call.end].append(path)
     return {key: tuple(paths) for key, paths in found.items()}
 
 
-def _functions_by_file(workspace: Workspace) -> dict[str, list[Fn]]:
-    found: dict[str, list[Fn]] = defaultdict(list)
-    for function in workspace.functions:
-        if function.has_body:
-            found[function.unit.path].append(function)
-    for functions in found.values():
-        functions.sort(key=lambda one: one.facts.start)
+def _paths_in(unit: Unit) -> list[tuple[Fn, Call, Path]]:
+    """Return the paths among the arguments of a file's calls, whatever they name."""
+    found = []
+    functions = sorted((one for one in unit.functions or () if one.has_body), key=lambda one: one.facts.start)
+    starts = [one.facts.start for one in functions]
+    for match in _END_OF_PATH.finditer(unit.data):
+        index = bisect_right(starts, match.start()) - 1
+        if index < 0:
+            continue
+        head = _START_OF_PATH.search(unit.data, max(0, match.start() - _LONGEST), match.start())
+        call = _innermost(functions[index], match.start()) if head is not None else None
+        if head is not None and call is not None and call.kind != CallKind.MACRO:
+            path = (*head[1].decode().split("::"), match[1].decode())
+            found.append((functions[index], call, path))
     return found
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from audit.scanner.extract.facts import Call, CallKind
 from audit.scanner.link.summaries import Summaries
+from audit.scanner.link.unit import Unit
 from audit.scanner.profile import any_pattern
 
 # How far before a name the keyword that defines it may stand.
@@ -60,21 +61,32 @@ def _before(data: bytes, offset: int) -> bytes:
 
 def _called_by_tests(summaries: Summaries) -> set[str]:
     found: set[str] = set()
-    for function in summaries.workspace.functions:
+    traits = summaries.workspace.traits
+    for unit in summaries.workspace.units.values():
+        words, methods = unit.told_once(_called_by_tests_of, _called_by_tests_of)
+        found |= words
+        # A method of another crate's trait is called by that crate.
+        found.update(name for trait, name in methods if trait not in traits)
+    return found
+
+
+def _called_by_tests_of(unit: Unit) -> tuple[frozenset[str], frozenset[tuple[str, str]]]:
+    """Return what the tests of a file call, and the methods of traits beside them, each with its trait."""
+    found: set[str] = set()
+    methods: set[tuple[str, str]] = set()
+    for function in unit.functions or ():
         if function.is_test_code:
             calls = function.facts.calls
             found.update([call.name for call in calls])
             macros = [call for call in calls if call.kind == CallKind.MACRO]
             for start, end in _outermost(macros):
                 found.update(_WORD.findall(function.text(start, end)))
-        elif function.trait and function.trait not in summaries.workspace.traits:
-            # A method of another crate's trait is called by that crate.
-            found.add(function.name)
-    for unit in summaries.workspace.units.values():
-        for start, end in _outermost(unit.facts.calls):
-            # An invocation between items makes the tests, of functions that it is given.
-            found.update(_WORD.findall(unit.text(start, end)))
-    return found
+        elif function.trait:
+            methods.add((function.trait, function.name))
+    for start, end in _outermost(unit.facts.calls):
+        # An invocation between items makes the tests, of functions that it is given.
+        found.update(_WORD.findall(unit.text(start, end)))
+    return frozenset(found), frozenset(methods)
 
 
 def _outermost(calls: Sequence[Call]) -> Iterator[tuple[int, int]]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Callable
 from functools import cached_property, lru_cache
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from audit.scanner.extract.facts import FileFacts, Function, Region, Scope, ScopeKind
 from audit.scanner.link.cargo import Package
@@ -17,6 +18,7 @@ from audit.scanner.suppression import Allowance, find_allowances
 # Modules of tests that are compiled into the library, for other crates to run.
 _TEST_MODULE = re.compile(r"^(?:tests?|testgen|testing|test_\w+|\w+_tests?)$")
 _FIELD = re.compile(r"(?:^|[{,(\s])(?:pub(?:\([^)]*\))?\s+)?(\w+)\s*:\s*([^,{}]+)")
+T = TypeVar("T")
 _TEST_ATTRIBUTES = ("test", "rstest", "test_case", "quickcheck", "proptest")
 
 
@@ -62,6 +64,16 @@ class Unit:
             and self.is_in_module_tree == other.is_in_module_tree
             and self.target_kind == other.target_kind
         )
+
+    def told_once(self, key: object, tell: Callable[[Unit], T]) -> T:
+        """Return what is told of the file and its place alone, told once for as long as it stands.
+
+        What another file, or the profile, has a say in must not be told so.
+        """
+        found: T | None = self.told.get(key)
+        if found is None:
+            found = self.told[key] = tell(self)
+        return found
 
     def enclosing(self, scope: int) -> Enclosing:
         """Return what encloses the functions whose innermost scope has this index, -1 for none."""

@@ -39,7 +39,6 @@ class Uses:
 
     def __init__(self, summaries: Summaries) -> None:
         self._summaries = summaries
-        self._known: dict[tuple[int, int, int], Use] = {}
         profile = summaries.profile
         self._operators = frozenset(profile.launch.operators)
         self._moving = frozenset(profile.transfer.device_arguments)
@@ -63,10 +62,11 @@ class Uses:
             return Use.COPIED
         if read.helper is not None:
             return Use.COMPUTED
-        key = (function.index, read.call.start, read.call.end)
-        known = self._known.get(key)
+        kept = self._summaries.flow(function).kept
+        key = (Use, read.call.start, read.call.end)
+        known: Use | None = kept.get(key)
         if known is None:
-            known = self._known[key] = self._of_call(function, read)
+            known = kept[key] = self._of_call(function, read)
         return known
 
     def _of_call(self, function: Fn, read: Read) -> Use:
