@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -15,7 +17,7 @@ from audit.scanner.source.memory import MemorySource
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import SiteMigration
 from migrations_tracker.services.site_migrations import site_migration_transition
-from tests.audit.scanner.test_identity import _RULES, ARM, READBACK, Crate, edited
+from tests.audit.scanner.test_identity import _RULES, ARM, READBACK, TWINS, Crate, edited, written
 from tests.factories import ingest, make_repository, make_user
 
 pytestmark = pytest.mark.django_db
@@ -61,6 +63,7 @@ EDITS: dict[str, Callable[[], Files]] = {
     "modules moved into another": in_one_module,
     "a part became a crate": of_two_crates,
     "a crate renamed": lambda: crate(name="ferrotorch-cubecl"),
+    "files in another order": lambda: dict(reversed(crate().items())),
     "the same again": crate,
 }
 
@@ -102,6 +105,40 @@ def test_what_was_decided_is_kept_when_crates_are_merged() -> None:
     assert summary.new_sites == summary.reopened_sites == summary.absent_sites == ()
     assert decided() == before
     assert len(before) == 5
+
+
+def test_the_order_of_results_decides_nothing() -> None:
+    repository = make_repository()
+    report = report_of(crate())
+    ingest(repository, report)
+    before = decided()
+    summary = ingest(repository, replace(report, results=tuple(reversed(report.results))))
+    assert summary.new_sites == summary.reopened_sites == summary.absent_sites == ()
+    assert decided() == before
+
+
+@pytest.mark.parametrize("fixed", [0, 1])
+def test_of_twins_the_one_that_was_not_fixed_keeps_its_owner(fixed: int) -> None:
+    files = written([[ARM, TWINS, ARM]]).files()
+    path = "ferrotorch-gpu/src/add.rs"
+    arm = b"Err(_) => return cpu_to_gpu(&gpu_to_cpu(a, d)?, d),"
+    refusal = b"Err(source) => return Err(GpuError::PtxCompileFailed { source }),"
+    head, between, tail = files[path].split(arm)
+    first, second = (refusal, arm) if fixed == 0 else (arm, refusal)
+    repository = make_repository()
+    report = report_of(files)
+    ingest(repository, report)
+    names = Counter(one.symbol for one in report.results)
+    [twin] = [symbol for symbol, count in names.items() if count == 2]
+    twins = list(FallbackSite.objects.filter(symbol=twin).order_by("states__start_line"))
+    owners = [make_user(name) for name in ("ada", "grace")]
+    for site, owner in zip(twins, owners, strict=True):
+        SiteMigration.objects.filter(site=site).update(assignee=owner)
+    summary = ingest(repository, report_of({**files, path: head + first + between + second + tail}))
+    assert summary.absent_sites == (twins[fixed].pk,)
+    assert summary.new_sites == ()
+    left = SiteMigration.objects.get(site__states__is_open=True, site__symbol=twin)
+    assert (left.site, left.assignee) == (twins[1 - fixed], owners[1 - fixed])
 
 
 def test_the_same_commit_five_times_changes_nothing() -> None:
