@@ -77,6 +77,8 @@ def test_nothing_is_found_on_any_page(
         f"{repository.get_absolute_url()}dashboard/",
         "/account/",
         "/notices/",
+        "/reports/schedules/?repository=minitorch",
+        "/sites/?columns=due&sort=due",
         "/account/inbox/",
         "/account/watched/",
         "/account/watched/?kind=gap",
