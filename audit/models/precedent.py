@@ -12,6 +12,16 @@ from django.urls import reverse
 
 from audit.models.repository import Commit, Repository
 from audit.models.site import FallbackSite
+from audit.policy.clauses import OWN_LETTER
+
+
+def clause_address(clause_id: str, *, slug: str) -> str:
+    """Return where a clause stands: of the house's policy, or of the repository's own; empty for none."""
+    if not clause_id:
+        return ""
+    if clause_id.startswith(OWN_LETTER):
+        return reverse("repository-clause", args=[slug, clause_id])
+    return reverse("clause-detail", args=[clause_id])
 
 
 class PrecedentKind(models.TextChoices):
@@ -96,6 +106,11 @@ class Precedent(models.Model):
         """What was ruled, in words."""
         label = PrecedentKind(self.kind).label
         return f"{label}: {self.decision}" if self.decision else str(label)
+
+    @property
+    def clause_address(self) -> str:
+        """Where the clause stands that it rests on; empty where it names none."""
+        return clause_address(self.clause_id, slug=self.repository.slug)
 
     @property
     def title(self) -> str:

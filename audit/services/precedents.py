@@ -19,7 +19,7 @@ from audit.models import (
     Result,
     Stance,
 )
-from audit.selectors.policy import clause_find, policy_current
+from audit.selectors.repository_policies import edition_of_row, policy_newest
 from audit.services.references import references_store
 
 MAX_REASON = 10_000
@@ -54,7 +54,8 @@ def precedent_record(
         raise AuditError("Say why: a ruling is kept with its reason.")
     if decision not in DECISIONS.get(kind, ("",)):
         raise AuditError(f"`{decision[:20]}` can't be ruled as {PrecedentKind(kind).label.lower()}.")
-    if clause_id and clause_find(clause_id=clause_id) is None:
+    own = policy_newest(repository=site.repository) if clause_id else None
+    if clause_id and clause_id.upper() not in {clause.id for clause in edition_of_row(own).clauses}:
         raise AuditError(f"The policy has no clause {clause_id[:20]}.")
     with transaction.atomic():
         site = FallbackSite.objects.select_for_update().get(pk=site.pk)
@@ -77,7 +78,7 @@ def precedent_record(
             shingles=list(sketch(result.snippet)),
             reason=reason,
             clause_id=clause_id.upper(),
-            policy_version=policy_current().version if clause_id else "",
+            policy_version=str(edition_of_row(own).version) if clause_id else "",
             decided_by=actor,
         )
         references_store(

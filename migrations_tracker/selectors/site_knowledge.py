@@ -13,6 +13,7 @@ from django.urls import reverse
 from audit.knowledge.likeness import likeness, sketch
 from audit.knowledge.references import ReferenceKind
 from audit.models import FallbackSite, PrecedentKind, Result, Stance
+from audit.models.precedent import clause_address
 from audit.models.reference import REFERENCE_LABELS, ReferenceSource
 from audit.selectors.precedents import ALIKE_FROM, PROBED
 
@@ -22,6 +23,7 @@ CANDIDATES = 200
 _STATEMENT = """
 SELECT 'precedent', to_jsonb(p) FROM (
     SELECT c.id, c.site_id, c.kind, c.decision, c.rule_id, c.form, c.symbol, c.reason, c.clause_id,
+           (SELECT slug FROM audit_repository WHERE id = c.repository_id) AS slug,
            c.shingles, c.created_at, u.username AS actor,
            (SELECT count(*) FROM audit_precedentopinion o JOIN audit_fallbacksite s ON s.id = o.site_id
              WHERE o.precedent_id = c.id AND o.stance = 'agree'
@@ -76,6 +78,7 @@ class KnownPrecedent:
     symbol: str
     reason: str
     clause_id: str
+    clause_address: str
     actor: str
     created: str
     followed: int
@@ -170,6 +173,7 @@ def _known(row: dict[str, Any], site: FallbackSite, form: str, hashes: Sequence[
         symbol=row["symbol"],
         reason=row["reason"],
         clause_id=row["clause_id"],
+        clause_address=clause_address(row["clause_id"], slug=row["slug"]),
         actor=row["actor"],
         created=row["created_at"][:10],
         followed=row["followed"],

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from audit.models import FallbackSite, Repository, RepositoryPolicy
+from audit.models import FallbackSite, Precedent, Repository, RepositoryPolicy
 from audit.rules import RULES
 from audit.scanner.levels import levels_by_rule
 from audit.scanner.profile import load_profile
@@ -227,6 +227,21 @@ def test_editions_of_repositories_one_has_no_role_in_are_not_found(client: Clien
         "secretorch:1+99",
     ):
         assert client.get(compare, {"from": "1", "to": value}).status_code == 404, value
+
+
+def test_a_ruling_may_rest_on_a_clause_of_the_repository(lead: Client, site: FallbackSite) -> None:
+    ruling = {"ruling": "category:B", "reason": "The solver is next.", "clause": "p1"}
+    address = reverse("site-ruling", args=[site.pk])
+    lead.post(address, ruling)
+    assert not Precedent.objects.exists(), "the repository has no clause of its own yet"
+    make_own_policy(site.repository, make_user("hedy"))
+    lead.post(address, ruling)
+    precedent = Precedent.objects.get()
+    assert (precedent.clause_id, precedent.policy_version) == ("P1", "1+2")
+    clause = reverse("repository-clause", args=[site.repository.slug, "P1"])
+    for page in (precedent.get_absolute_url(), site.get_absolute_url()):
+        assert f'href="{clause}"' in lead.get(page).content.decode()
+    assert precedent.get_absolute_url() in lead.get(clause).content.decode()
 
 
 def test_a_site_says_which_policy_gave_its_level_and_which_own_clauses_it_rests_on(
