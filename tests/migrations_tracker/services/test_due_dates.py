@@ -121,6 +121,9 @@ class TestTheList:
         page = client.get(reverse("site-list") + "?columns=due&due=overdue").content.decode()
         assert f"{TODAY() - timedelta(days=1)} <span" in page
         assert "overdue" in page
+        both = client.get(reverse("site-list") + "?columns=plan&columns=due&due=overdue").content.decode()
+        assert both.index(">Plan</th>") < both.index(">Due</th>")
+        assert both.index('class="badge status-open"') < both.index(f"{TODAY() - timedelta(days=1)} <span")
         assert (
             str(TODAY() - timedelta(days=1))
             in b"".join(
