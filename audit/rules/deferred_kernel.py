@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from audit.rules.base import Rule
 from audit.rules.forms.deferred import (
     assumed_devices,
+    branches_that_may_lie,
     dropped_launches,
     empty_placeholders,
     empty_starts,
@@ -73,7 +74,8 @@ class DeferredKernel(Rule):
             if emitter.search(function.name):
                 for start, end in dropped_statements(function):
                     yield Candidate(function.unit, start, end, function, "statement-dropped")
-            for index, region in enumerate(function.facts.regions):
+            for index in branches_that_may_lie(function):
+                region = function.facts.regions[index]
                 if region.kind == RegionKind.ARM:
                     yield from lying_arm(judgement, function, index, region)
                 elif region.kind == RegionKind.THEN:

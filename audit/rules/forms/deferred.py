@@ -203,6 +203,31 @@ def waits_instead(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
             yield Candidate(function.unit, call.start, call.end, function, "sleep-as-kernel")
 
 
+def branches_that_may_lie(function: Fn) -> tuple[int, ...]:
+    """Return the branches that their own text lets `lying_arm` and `skipped_device` through to."""
+    told: dict[Fn, tuple[int, ...]] = function.unit.told_once(branches_that_may_lie, lambda _: {})
+    found = told.get(function)
+    if found is None:
+        found = told[function] = tuple(
+            index
+            for index, region in enumerate(function.facts.regions)
+            if (region.kind == RegionKind.ARM and _may_lie(function, region))
+            or (region.kind == RegionKind.THEN and _does_nothing(function, index))
+        )
+    return found
+
+
+def _may_lie(function: Fn, region: Region) -> bool:
+    tail = function.text(region.tail_start, region.tail_end)
+    return any(form.match(tail) for form in (_SUCCESS, _BLANK, _SAME_INPUT))
+
+
+def _does_nothing(function: Fn, index: int) -> bool:
+    """Say whether a branch leaves the function once, with a success of nothing."""
+    exits = [one for one in function.facts.exits if one.region == index and one.kind == ExitKind.RETURN]
+    return len(exits) == 1 and bool(_NOTHING_DONE.match(function.text(exits[0].start, exits[0].end)))
+
+
 def lying_arm(judgement: Judgement, function: Fn, index: int, region: Region) -> Iterator[Candidate]:
     """Yield the arm if it answers a failure, or the device, with a success that nobody computed."""
     pattern = function.text(region.pattern_start, region.pattern_end).strip()
@@ -252,8 +277,7 @@ def _matches_devices(judgement: Judgement, function: Fn, region: Region) -> bool
 
 def skipped_device(judgement: Judgement, function: Fn, index: int, region: Region) -> Iterator[Candidate]:
     """Yield branches for the device in which nothing happens but a successful return."""
-    exits = [one for one in function.facts.exits if one.region == index and one.kind == ExitKind.RETURN]
-    if len(exits) != 1 or not _NOTHING_DONE.match(function.text(exits[0].start, exits[0].end)):
+    if not _does_nothing(function, index):
         return
     flow = judgement.summaries.flow(function)
     calls = [call for call in function.facts.calls if call.region == index]
