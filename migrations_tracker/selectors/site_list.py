@@ -317,7 +317,7 @@ def sites_narrowed(branch: Branch, filters: SiteFilters) -> QuerySet[SiteState]:
     return states
 
 
-def _at_status(*statuses: str) -> QuerySet[SiteMigration, dict[str, Any]]:
+def _at_status(*statuses: str) -> QuerySet[SiteMigration, Any]:
     """Name the sites whose migrations stand there, without a look at the rows of the sites."""
     return SiteMigration.objects.filter(status__in=statuses, site__isnull=False).values("site")
 

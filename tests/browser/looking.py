@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal
 
 from axe_playwright_python.base import AXE_SCRIPT  # type: ignore[import-untyped]
-from playwright.sync_api import Page
+from django.contrib.auth.models import User
+from django.test import Client
+from playwright.sync_api import Browser, Page
+from pytest_django.live_server_helper import LiveServer
 
 WIDTHS = (1440, 390)
 HEIGHT = 900
@@ -35,8 +38,20 @@ def faults(page: Page) -> Iterator[str]:
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": HEIGHT})
         for theme, rules in THEMES:
-            page.emulate_media(color_scheme=theme)
+            # A colour on its way from one theme to the other is neither's.
+            page.emulate_media(color_scheme=theme, reduced_motion="reduce")
             for fault in page.evaluate(RUN, rules):
                 yield f"{page.url} ({width} px, {theme}): {fault}"
         for fault in page.evaluate(TOO_WIDE):
             yield f"{page.url}: {fault}"
+
+
+def logged_in(browser: Browser, live_server: LiveServer, user: User, **options: Any) -> Page:
+    """Open a page in a context of its own in which a person is logged in, without typing a password."""
+    client = Client()
+    client.force_login(user, backend="migrations_tracker.access.RoleBackend")
+    context = browser.new_context(**options)
+    context.set_default_timeout(30_000)
+    session = client.cookies["sessionid"].value
+    context.add_cookies([{"name": "sessionid", "value": session, "url": live_server.url}])
+    return context.new_page()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import pytest
+from django.contrib.auth.models import User
 from django.db.models.functions import Now
 from playwright.sync_api import Browser
 from pytest_django.live_server_helper import LiveServer
@@ -17,8 +17,7 @@ from audit.scanner.profile import load_profile
 from audit.scanner.proof.markdown import as_markdown
 from audit.scanner.proof.mechanical import as_document, report_function
 from audit.scanner.source.memory import MemorySource
-from tests.browser.test_accessibility import ALL, COLOURS, problems
-from tests.browser.test_first_hour import log_in
+from tests.browser.looking import faults, logged_in
 from tests.workers.machines import UNABLE, make_job, make_runner, make_test, signed
 from tests.workers.runner.gpuproof import sample_job
 from tests.workers.workspace import FILES
@@ -92,17 +91,8 @@ def store_mechanical_report(job: VerificationJob) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("theme", "width", "rules"),
-    [("light", 1440, ALL), ("light", 390, ALL), ("dark", 1440, COLOURS), ("dark", 390, COLOURS)],
-)
 def test_nothing_is_found_on_any_page_of_a_verification(
-    browser: Browser,
-    live_server: LiveServer,
-    recorded: VerificationJob,
-    theme: Literal["light", "dark"],
-    width: int,
-    rules: Mapping[str, object],
+    browser: Browser, live_server: LiveServer, recorded: VerificationJob
 ) -> None:
     repository = recorded.repository
     office = make_runner("office", is_able=False)
@@ -121,12 +111,10 @@ def test_nothing_is_found_on_any_page_of_a_verification(
         text="f" * 40,
         state=RowState.PENDING,
     )
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
-    page = context.new_page()
-    log_in(page, live_server)
+    page = logged_in(browser, live_server, User.objects.get(username="root"))
     found: list[str] = []
     for address in addresses(recorded):
         page.goto(f"{live_server.url}{address}")
-        found += problems(page, rules)
-    context.close()
+        found += faults(page)
+    page.context.close()
     assert found == []
