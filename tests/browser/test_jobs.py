@@ -65,8 +65,9 @@ class Scene:
         self.go("Sites")
         self.page.get_by_label("Symbol or path", exact=True).fill(site.symbol)
         self.press("Apply")
-        self.page.locator("table.sites .place a").first.click()
-        expect(self.page.get_by_role("heading", level=1)).to_contain_text(site.symbol.rpartition("::")[2])
+        name = site.symbol.rpartition("::")[2]
+        self.page.locator("table.sites .place a").filter(has_text=name).first.click()
+        expect(self.page.get_by_role("heading", level=1)).to_contain_text(name)
 
 
 def lead_sees_what_is_left(scene: Scene) -> None:
