@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TypeVar, cast
 
 from django.contrib.auth.models import User
 from django.db.models import Exists, Model, OuterRef, Q, QuerySet
@@ -17,10 +17,11 @@ KINDS = ("site", "gap", "unit")
 Row = TypeVar("Row", bound=Model)
 
 
-def with_watch(rows: QuerySet[Row], *, kind: str, person: User) -> QuerySet[Any]:
+def with_watch(rows: QuerySet[Row], *, kind: str, person: User) -> QuerySet[Row]:
     """Add to sites, gaps or units whether a person watches them, as `is_watched`."""
     watched = Watch.objects.filter(owner=person, **{kind: OuterRef("pk")})
-    return rows.annotate(is_watched=Exists(watched))
+    # The types of annotations forget which model the rows are of.
+    return cast("QuerySet[Row]", rows.annotate(is_watched=Exists(watched)))
 
 
 def watch_page(*, owner: User, kind: str = "", cursor: str = "") -> KeysetPage[Watch]:

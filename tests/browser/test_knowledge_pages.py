@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from audit.models import FallbackSite, KnowledgeEntry, Precedent, PrecedentKind
+from audit.models import FallbackSite, KnowledgeEntry, Precedent, PrecedentKind, Stance
 from audit.services.knowledge_entries import entry_create, entry_save
 from audit.services.precedents import precedent_opinion_add, precedent_record
 from migrations_tracker.services.search import search_refresh
@@ -26,7 +26,9 @@ def known(sites: None) -> FallbackSite:
     first, second, third = FallbackSite.objects.order_by("pk")[:3]
     precedent = precedent_record(site=first, kind=PrecedentKind.NOT_A_SITE, reason="Shape data.", actor=ruth)
     precedent_record(site=second, kind=PrecedentKind.ACCEPTED, reason="See #12.", actor=ruth)
-    precedent_opinion_add(precedent=precedent, site=third, stance="differ", reason="A tensor.", actor=ruth)
+    precedent_opinion_add(
+        precedent=precedent, site=third, stance=Stance.DIFFER, reason="A tensor.", actor=ruth
+    )
     entry = entry_create(actor=ruth, title="How we mend it")
     for text in ("Look.", f"See [[rule:FT001]], [[site:{first.pk}]].\n\n- one\n- two"):
         entry_save(

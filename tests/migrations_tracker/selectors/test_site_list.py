@@ -89,7 +89,12 @@ def test_what_is_sorted_and_what_is_walked_is_the_same(
     SiteState.objects.filter(pk__in=[state.pk for state in states[::3]]).update(
         is_open=False, baseline_state="absent", closed_scan=branch.scan_runs.get()
     )
-    narrowed = ({}, {"text": "a::"}, {"status": "open"}, {"crate": "minitorch-nn"})
+    narrowed: tuple[dict[str, str], ...] = (
+        {},
+        {"text": "a::"},
+        {"status": "open"},
+        {"crate": "minitorch-nn"},
+    )
     for sort, seen, more in itertools.product(SORT_ORDERS, Seen, narrowed):
         filters = SiteFilters(sort=sort, seen=seen, **more)
         monkeypatch.setattr(module, "SORTED_AT_MOST", 50)

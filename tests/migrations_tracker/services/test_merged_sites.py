@@ -111,7 +111,8 @@ def test_the_next_scans_know_the_one_and_never_the_other(
 def test_a_held_site_goes_on_as_the_later_one_and_an_undo_holds_it_again(
     repository: Repository, ada: User, scans_between: int
 ) -> None:
-    for results in ([],) * scans_between + ([rewritten()],) * 2:
+    between: tuple[list[Found], ...] = ([],) * scans_between
+    for results in (*between, [rewritten()], [rewritten()]):
         ingest(repository, make_report([OTHER, *results], files=FILES), is_told=False)
     earlier, later, before = site(RELU), site(CLAMP), everything()
     assert SiteState.objects.get(site=earlier).is_open
