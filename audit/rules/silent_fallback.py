@@ -88,8 +88,6 @@ def _swallowed_refusals(judgement: Judgement) -> Iterator[Candidate]:
     for index, reads in judgement.summaries.reads.items():
         function = judgement.workspace.functions[index]
         flow = judgement.summaries.flow(function)
-        if _is_reported_at_callers(judgement, function):
-            continue
         for read in reads:
             if read.helper is not None:
                 continue
@@ -99,18 +97,6 @@ def _swallowed_refusals(judgement: Judgement) -> Iterator[Candidate]:
                 if test.encloses and is_failure and asked is not None and asked[1] == read.operand:
                     yield _swallowed(function, read, test)
                     break
-
-
-def _is_reported_at_callers(judgement: Judgement, helper: Fn) -> bool:
-    """Say whether a helper hands out what it reads, and all that call it read openly through it."""
-    summaries = judgement.summaries
-    if not summaries.answers_elsewhere(helper):
-        return False
-    callers = {one.index for one, _ in summaries.callers(helper) if one.is_product_code}
-    return bool(callers) and all(
-        any(read.helper is helper and not read.pardon for read in summaries.reads.get(index, ()))
-        for index in callers
-    )
 
 
 def _swallowed(function: Fn, read: Read, test: Test) -> Candidate:

@@ -335,23 +335,6 @@ VALID = (
         """,
     ),
     Example(
-        "helper that undoes a refusal: each operator that calls it is reported",
-        """
-        fn host_data(x: &Tensor<f32>) -> FerrotorchResult<Vec<f32>> {
-            match x.data() {
-                Ok(slice) => Ok(slice.to_vec()),
-                Err(_) => x.data_vec(),
-            }
-        }
-
-        pub fn negate(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
-            let out = host_data(x)?.iter().map(|v| -v).collect();
-            Tensor::from_storage(TensorStorage::cpu(out), x.shape().to_vec(), false)
-        }
-        """,
-        path="ferrotorch-core/src/lib.rs",
-    ),
-    Example(
         "attempt that asks for the opt-in before it gives up",
         """
         impl Optimizer<f32> for Momentum {
