@@ -185,7 +185,7 @@ def test_no_answer_of_the_api_tells_of_a_repository_in_which_one_has_no_role(
         pk = next((number for start, number in numbers.items() if path.startswith(start)), 1)
         key = "md" if "files" in path else "FT001" if "rules" in path else "F1"
         for slug, number in ((site.repository.slug, pk), (f"{SECRET}lib", hidden.pk)):
-            filled = path.format(slug=slug, pk=number, key=key)
+            filled = path.format(slug=slug, pk=number, key=key, number=1)
             response = Client().get(f"/api/v1{filled}", headers={"Authorization": f"Bearer {token}"})
             body = b"".join(response) if response.streaming else response.content
             # An error repeats the address that was asked for.
