@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
 
 import pytest
 from django.contrib.auth.models import User
@@ -14,7 +13,7 @@ from audit.models import FallbackSite, KnowledgeEntry, Precedent, PrecedentKind,
 from audit.services.knowledge_entries import entry_create, entry_save
 from audit.services.precedents import precedent_opinion_add, precedent_record
 from migrations_tracker.services.search import search_refresh
-from tests.browser.test_accessibility import ALL, COLOURS, problems
+from tests.browser.looking import faults
 from tests.browser.test_first_hour import log_in
 from tests.factories import ingest, make_report, make_result, make_user
 
@@ -54,22 +53,14 @@ def addresses(site: FallbackSite) -> Iterator[str]:
     yield from ("/references/minitorch/issue/12/", "/audits/", "/audits/import/", "/entries/add/")
 
 
-@pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("light", 390), ("dark", 1440), ("dark", 390)])
 def test_axe_finds_nothing_on_what_people_know(
-    browser: Browser,
-    live_server: LiveServer,
-    known: FallbackSite,
-    theme: Literal["light", "dark"],
-    width: int,
+    page: Page, live_server: LiveServer, known: FallbackSite
 ) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
-    page = context.new_page()
     log_in(page, live_server)
     found: list[str] = []
     for address in addresses(known):
         page.goto(f"{live_server.url}{address}")
-        found += problems(page, ALL if theme == "light" else COLOURS)
-    context.close()
+        found += faults(page)
     assert found == []
 
 

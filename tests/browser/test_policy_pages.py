@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from audit.models import PrecedentKind, Repository, SiteState
 from audit.services.precedents import precedent_record
 from migrations_tracker.services.plan_proposals import plan_propose
-from tests.browser.test_accessibility import ALL, COLOURS, problems
+from tests.browser.looking import faults
 from tests.browser.test_first_hour import log_in
 from tests.factories import make_own_policy
 
 
-@pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("light", 390), ("dark", 1440), ("dark", 390)])
 def test_nothing_is_found_on_the_pages_of_the_policy(
-    browser: Browser, live_server: LiveServer, sites: None, theme: Literal["light", "dark"], width: int
+    page: Page, live_server: LiveServer, sites: None
 ) -> None:
     repository = Repository.objects.get()
     root = User.objects.get(username="root")
@@ -33,11 +29,9 @@ def test_nothing_is_found_on_the_pages_of_the_policy(
         clause_id="M2",
     )
     plan = plan_propose(repository=repository, actor=None).plan
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
-    page = context.new_page()
     log_in(page, live_server)
     own = f"{repository.get_absolute_url()}policy/"
-    found = []
+    found: list[str] = []
     for address in (
         "/policy/",
         "/policy/M2/",
@@ -52,8 +46,7 @@ def test_nothing_is_found_on_the_pages_of_the_policy(
         plan.units.earliest("pk").get_absolute_url(),
     ):
         page.goto(f"{live_server.url}{address}")
-        found += problems(page, ALL if theme == "light" else COLOURS)
-    context.close()
+        found += faults(page)
     assert found == []
 
 
