@@ -41,7 +41,8 @@ def held_index(request: SignedInRequest, slug: str) -> HttpResponse:
 @require_GET
 def held_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """Show what vanished at a scan and is held."""
-    related = ("branch_scan__branch__repository", "branch_scan__scan_run__commit", "decided_by")
+    scans = ("branch_scan__scan_run__commit", "branch_scan__previous__scan_run__commit")
+    related = ("branch_scan__branch__repository", *scans, "decided_by")
     drop = get_object_or_404(HeldDrop.objects.select_related(*related), pk=pk)
     is_held_only = request.GET.get("only", "") == "held"
     page = held_page(drop=drop, after=_number(request.GET.get("after", "")), is_held_only=is_held_only)

@@ -42,6 +42,7 @@ NOT_SEARCHED = {
     "MatchRuling": "the operator is found",
     "OperationMatch": "the operator is found",
     "CapabilityGap": "the operator is found",
+    "Attachment": "stands beside its comment",
     "HeldDrop": "a question of one moment",
     "ScanRequest": "a run of the machinery",
     "ScanRun": "a run of the machinery",
