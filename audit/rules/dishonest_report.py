@@ -172,7 +172,7 @@ class DishonestReport(Rule):
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield the phrases of comments and of the tree's documents."""
         for unit in judgement.workspace.units.values():
-            for block, text, phrase in _phrases_of_comments(unit):
+            for block, text, phrase in unit.told_once(_phrases_of_comments, _phrases_of_comments):
                 function = function_at(judgement.functions_of(unit), block)
                 yield _candidate(unit, block.start, text, phrase, function=function)
         for document in judgement.documents:
@@ -183,16 +183,13 @@ class DishonestReport(Rule):
 
 def _phrases_of_comments(unit: Unit) -> Sequence[tuple[CommentBlock, str, Phrase]]:
     """Return the phrases of a file's comments, with the block and its text without the marks."""
-    found: Sequence[tuple[CommentBlock, str, Phrase]] | None = unit.told.get(_phrases_of_comments)
-    if found is None:
-        found = unit.told[_phrases_of_comments] = [
-            (block, text, phrase)
-            for block in blocks_of(unit, _SUBJECTS)
-            if may_claim(unit.text(block.start, block.end))
-            for text in [_COMMENT_MARK.sub(_blank, unit.text(block.start, block.end))]
-            for phrase in forbidden_phrases(text)
-        ]
-    return found
+    return [
+        (block, text, phrase)
+        for block in blocks_of(unit, _SUBJECTS)
+        if may_claim(unit.text(block.start, block.end))
+        for text in [_COMMENT_MARK.sub(_blank, unit.text(block.start, block.end))]
+        for phrase in forbidden_phrases(text)
+    ]
 
 
 @lru_cache(maxsize=4096)

@@ -141,14 +141,7 @@ class Judgement:
         `key`, from one commit to the next.
         """
         for unit in self.workspace.units.values():
-            kept: Sequence[Fn] | None = unit.told.get(key)
-            if kept is None:
-                kept = unit.told[key] = [
-                    function
-                    for function in unit.functions or ()
-                    if function.has_body and function.is_product_code and may_be(function)
-                ]
-            for function in kept:
+            for function in unit.told_once(key, lambda unit: _product_functions(unit, may_be)):
                 if not self.summaries.is_device_off(function):
                     yield function
 
@@ -233,6 +226,14 @@ def stand_in_candidate(stand_in: StandIn, message: str = "") -> Candidate:
         guard=stand_in.subject,
         cause=(function.unit.path, function.index, stand_in.start),
     )
+
+
+def _product_functions(unit: Unit, may_be: Callable[[Fn], bool]) -> list[Fn]:
+    return [
+        function
+        for function in unit.functions or ()
+        if function.has_body and function.is_product_code and may_be(function)
+    ]
 
 
 def _guard_span(function: Fn, test: Test) -> tuple[int, int]:

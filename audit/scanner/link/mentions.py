@@ -16,13 +16,12 @@ class Mentions:
 
     def within(self, unit: Unit, start: int, end: int) -> bool:
         """Say whether one of the words begins in a span of a file."""
-        offsets = unit.told.get(self._words)
-        if offsets is None:
-            offsets = unit.told[self._words] = sorted(
-                [offset for word in self._words for offset in _offsets(unit.data, word)]
-            )
+        offsets = unit.told_once(self._words, self._offsets)
         index = bisect_left(offsets, start)
-        return bool(index < len(offsets) and offsets[index] < end)
+        return index < len(offsets) and offsets[index] < end
+
+    def _offsets(self, unit: Unit) -> list[int]:
+        return sorted([offset for word in self._words for offset in _offsets(unit.data, word)])
 
 
 def _offsets(data: bytes, word: bytes) -> list[int]:

@@ -363,12 +363,11 @@ class Resolver:
 
     def uses(self, unit: Unit) -> dict[str, tuple[str, ...]]:
         """Return what each imported name of a file stands for, as path."""
-        found: dict[str, tuple[str, ...]] | None = unit.told.get(_expand)
-        if found is None:
-            found = unit.told[_expand] = {
-                name: path for use in unit.facts.uses for name, path in _expand(use.argument, ())
-            }
-        return found
+        return unit.told_once(_expand, _expanded)
+
+
+def _expanded(unit: Unit) -> dict[str, tuple[str, ...]]:
+    return {name: path for use in unit.facts.uses for name, path in _expand(use.argument, ())}
 
 
 def _arity(function: Fn) -> int:

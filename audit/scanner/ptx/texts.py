@@ -202,10 +202,7 @@ def _is_product(unit: Unit) -> bool:
 
 def _strings_of(unit: Unit) -> Sequence[_StringConstant]:
     """Return the string constants of a file, worked out once."""
-    found: Sequence[_StringConstant] | None = unit.told.get(_strings_of)
-    if found is None:
-        found = unit.told[_strings_of] = list(_string_constants(unit))
-    return found
+    return unit.told_once(_strings_of, lambda unit: list(_string_constants(unit)))
 
 
 def _string_constants(unit: Unit) -> Iterator[_StringConstant]:
@@ -222,10 +219,7 @@ def _string_constants(unit: Unit) -> Iterator[_StringConstant]:
 
 def _literals_of(unit: Unit) -> Sequence[tuple[int, int, str]]:
     """Return the literals of a file that are PTX, each with its span, worked out once."""
-    found: Sequence[tuple[int, int, str]] | None = unit.told.get(_literals_of)
-    if found is None:
-        found = unit.told[_literals_of] = list(_ptx_literals(unit))
-    return found
+    return unit.told_once(_literals_of, lambda unit: list(_ptx_literals(unit)))
 
 
 def _ptx_literals(unit: Unit) -> Iterator[tuple[int, int, str]]:
