@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from hypothesis import HealthCheck, settings
+
+# What a test finds does not go by how busy the machine is.
+settings.register_profile("any-speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any-speed")
+
 pytest_plugins = [
     "tests.fixtures.services",
     "tests.fixtures.worker",

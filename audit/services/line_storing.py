@@ -97,6 +97,7 @@ CROSS JOIN LATERAL (
     WHERE result.site_id = open.site_id
     ORDER BY seen.position DESC LIMIT 1
 ) AS result
+ORDER BY result.site_id
 ON CONFLICT (site_id, branch_id) DO UPDATE SET
     is_open = TRUE,
     baseline_state = 'unchanged',

@@ -27,6 +27,7 @@ _UPDATES = ", ".join(f"{column} = EXCLUDED.{column}" for column in _TOLD_COLUMNS
 _INSERTED = ", ".join(f"result.{column}" for column in ("site_id", *_TOLD_COLUMNS))
 
 # A result tells its baseline state on the branch it was scanned for; on any other it is told here.
+# New states are numbered as their sites are: a list that ties on everything else ends in that number.
 _WRITE = f"""
 INSERT INTO audit_sitestate AS state (
     branch_id, is_open, outcome, outcome_evidence, first_seen_scan_id, last_seen_scan_id, closed_scan_id,
@@ -35,6 +36,7 @@ INSERT INTO audit_sitestate AS state (
 SELECT %(branch)s, TRUE, '', '{{}}'::jsonb, %(scan)s, %(scan)s, NULL, result.id,
     CASE WHEN %(is_told)s THEN result.baseline_state ELSE 'new' END, {_INSERTED}
 FROM audit_result AS result WHERE scan_run_id = %(scan)s
+ORDER BY result.site_id
 ON CONFLICT (site_id, branch_id) DO UPDATE SET
     is_open = TRUE,
     outcome = '',
