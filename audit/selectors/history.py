@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from django.db.models import F, Sum
 
-from audit.models import Branch, BranchScan, SiteTally
+from audit.models import Branch, BranchScan, ScanRun, SiteTally
 
 PAGE_SIZE = 50
 RATE_DAYS = 28
@@ -92,6 +92,12 @@ def counts_over_time(*, branch: Branch, by: Dimension, rule: str = "", crate: st
         found.setdefault(key, [0] * len(scans))[place[branch_scan_id]] = count
     series = [Series(key, counts) for key, counts in found.items()]
     return Counts(scans, sorted(series, key=lambda one: (-one.counts[-1], -max(one.counts), one.key)))
+
+
+def scan_before(*, scan_run: ScanRun, branch: Branch | None) -> BranchScan | None:
+    """Return what a scan changed on a branch, and the scan before it; None where it changed nothing there."""
+    moved = BranchScan.objects.filter(scan_run=scan_run, branch=branch)
+    return moved.select_related("scan_run", "previous__scan_run").first()
 
 
 def history_page(*, branch: Branch, before: int = 0, size: int = PAGE_SIZE) -> list[BranchScan]:

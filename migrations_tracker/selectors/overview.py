@@ -164,12 +164,6 @@ def _newest_changes() -> str:
     return repr(steps.first())
 
 
-def scan_before(*, scan_run: ScanRun) -> BranchScan | None:
-    """Return what the scan changed on its branch, and the scan before it; None where it changed none."""
-    moved = BranchScan.objects.filter(scan_run=scan_run, branch=scan_run.branch)
-    return moved.select_related("scan_run", "previous__scan_run").first()
-
-
 def recent_scans(*, repositories: Sequence[Repository], count: int = RECENT) -> list[ScanRun]:
     """List the newest scans of some repositories."""
     scans = ScanRun.objects.filter(repository__in=repositories).order_by("-id")

@@ -8,7 +8,6 @@ from typing import Any
 
 from audit.models import (
     Branch,
-    BranchScan,
     Capability,
     FallbackSite,
     Lineage,
@@ -18,6 +17,7 @@ from audit.models import (
 from audit.parity.capability import Place
 from audit.parity.rationale import Rationale
 from audit.policy.clauses import Clause, own_clauses
+from audit.selectors.history import scan_before
 from audit.selectors.policy import clauses_of_outcome, clauses_of_rule
 from audit.selectors.repository_policies import clauses_resting, own_policy_said
 from audit.selectors.rules import RulePage, rule_get
@@ -153,8 +153,9 @@ def _level_is_given(state: SiteState | None, result: Result | None) -> bool:
 
 def _is_gone_by_scanner(state: SiteState) -> bool:
     """Whether the scan that no longer saw the site looked at the same commit as the scan before it."""
-    moved = BranchScan.objects.filter(branch=state.branch, scan_run=state.closed_scan)
-    closing = moved.select_related("scan_run", "previous__scan_run").first() if state.closed_scan else None
+    if state.closed_scan is None:
+        return False
+    closing = scan_before(scan_run=state.closed_scan, branch=state.branch)
     return closing is not None and closing.is_same_code
 
 

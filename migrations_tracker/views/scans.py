@@ -14,6 +14,7 @@ from audit.errors import AuditError
 from audit.models import HeldDrop, RowState, ScanRequest, ScanRun
 from audit.scanner.errors import ScanError
 from audit.selectors.claims import claims_of
+from audit.selectors.history import scan_before
 from audit.services.scan_requests import scan_request_cancel
 from audit.services.scan_runs import scan_run_cancel
 from migrations_tracker.http import SignedInRequest
@@ -47,7 +48,7 @@ def scan_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             "rules_not_run": [rule for rule in rules if rule.status != "ran"],
             "claims": claims_of(scan_run=scan_run),
             "gpu_work": gpu_work_of(commit=scan_run.commit),
-            "moved": overview.scan_before(scan_run=scan_run),
+            "moved": scan_before(scan_run=scan_run, branch=scan_run.branch),
             "held_drops": HeldDrop.objects.filter(branch_scan__scan_run=scan_run),
             "files_not_scanned": overview.files_not_scanned(scan_run=scan_run),
         }
