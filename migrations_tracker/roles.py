@@ -138,6 +138,7 @@ PAGES: Mapping[str, Need] = {
     "login": _PUBLIC,
     "logout": _PUBLIC,
     "admin-log-in": _PUBLIC,
+    "theme": _PUBLIC,
     "overview": _LISTED,
     "account": _OWN,
     "token-revoke": _OWN,

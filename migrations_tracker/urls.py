@@ -38,6 +38,7 @@ from migrations_tracker.views import (
     search,
     site_identity,
     sites,
+    themes,
     units,
     watching,
 )
@@ -52,6 +53,7 @@ urlpatterns = [
         name="login",
     ),
     path("logout/", LogoutView.as_view(), name="logout"),
+    path("theme/", themes.theme_choose, name="theme"),
     path("account/", account.account_page, name="account"),
     path("account/tokens/<int:pk>/revoke/", account.token_revoke, name="token-revoke"),
     path("notices/", notices.notice_index, name="notice-list"),

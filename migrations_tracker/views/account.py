@@ -14,7 +14,7 @@ from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -26,6 +26,7 @@ from migrations_tracker.http import SignedInRequest
 from migrations_tracker.models import ApiToken, TokenScope
 from migrations_tracker.second_factor import OFF, has_second_factor
 from migrations_tracker.services.api_tokens import api_token_create, api_token_revoke
+from migrations_tracker.shown_once import secret_forget, secret_receive, secret_send
 
 UNPROCESSABLE = 422
 SESSIONS_SHOWN = 50
@@ -33,18 +34,24 @@ SESSIONS_SHOWN = 50
 
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
-def account_page(request: SignedInRequest) -> HttpResponse:
-    """Show a person's tokens, and make one; its text is shown in the answer and never again."""
-    form = TokenForm(request.POST if request.method == "POST" else None)
-    made, status = "", 200
-    if request.method == "POST":
-        status = UNPROCESSABLE
-        if form.is_valid():
-            try:
-                _, made = _token_make(request.user, form.cleaned_data)
-                form, status = TokenForm(), 200
-            except PlanError as error:
-                form.add_error("name", str(error))
+def account_page(request: SignedInRequest) -> HttpResponseBase:
+    """Show a person's tokens, and make one; its text is shown on the page that follows and never again."""
+    if request.method != "POST":
+        return _account(request, TokenForm(), made=secret_receive(request))
+    form = TokenForm(request.POST)
+    if form.is_valid():
+        try:
+            _, secret = _token_make(request.user, form.cleaned_data)
+        except PlanError as error:
+            form.add_error("name", str(error))
+        else:
+            return secret_send(request=request, page=reverse("account"), secret=secret)
+    return _account(request, form, status=UNPROCESSABLE)
+
+
+def _account(
+    request: SignedInRequest, form: TokenForm, *, made: str = "", status: int = 200
+) -> HttpResponseBase:
     context = {
         "form": form,
         "made": made,
@@ -55,7 +62,7 @@ def account_page(request: SignedInRequest) -> HttpResponse:
     }
     response = render(request, "account.html", context, status=status)
     if made:
-        response["Cache-Control"] = "no-store"
+        secret_forget(response, page=request.path)
     return response
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required, permission_required
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from migrations_tracker.forms import RunnerAddForm
 from migrations_tracker.http import SignedInRequest
+from migrations_tracker.shown_once import secret_forget, secret_receive, secret_send
 from workers.errors import MachineryError
 from workers.models import Runner, RunnerState
 from workers.selectors import runners as selector
@@ -30,9 +30,8 @@ def runner_index(request: SignedInRequest) -> HttpResponse:
 @login_required
 @permission_required("workers.add_runner", raise_exception=True)
 @require_POST
-@never_cache
-def runner_create(request: SignedInRequest) -> HttpResponse:
-    """Add a runner, and show its registration token this once."""
+def runner_create(request: SignedInRequest) -> HttpResponseBase:
+    """Add a runner, and go on to its page, which shows its registration token this once."""
     form = RunnerAddForm(request.POST)
     if form.is_valid():
         try:
@@ -40,7 +39,7 @@ def runner_create(request: SignedInRequest) -> HttpResponse:
         except MachineryError as error:
             form.add_error("name", str(error))
         else:
-            return _page(request, runner, token)
+            return secret_send(request=request, page=runner.get_absolute_url(), secret=token)
     return _list(request, form, status=UNPROCESSABLE)
 
 
@@ -48,19 +47,30 @@ def runner_create(request: SignedInRequest) -> HttpResponse:
 @require_GET
 def runner_detail(request: SignedInRequest, name: str) -> HttpResponse:
     """Show a runner."""
-    return _page(request, get_object_or_404(Runner, name=name))
+    runner = get_object_or_404(Runner, name=name)
+    token = secret_receive(request)
+    context = {
+        "page": selector.runner_page(runner=runner),
+        "runner": runner,
+        "token": token,
+        "server": request.build_absolute_uri("/").rstrip("/"),
+    }
+    response = render(request, "runner_detail.html", context)
+    if token:
+        secret_forget(response, page=request.path)
+    return response
 
 
 @login_required
 @permission_required("workers.change_runner", raise_exception=True)
 @require_POST
-@never_cache
-def runner_act(request: SignedInRequest, name: str) -> HttpResponse:
+def runner_act(request: SignedInRequest, name: str) -> HttpResponseBase:
     """Enable, drain or disable a runner, or give it a new registration token."""
     runner = get_object_or_404(Runner, name=name)
     act = request.POST.get("act", "")
     if act == "token":
-        return _page(request, runner, runner_token_renew(runner=runner, actor=request.user))
+        token = runner_token_renew(runner=runner, actor=request.user)
+        return secret_send(request=request, page=runner.get_absolute_url(), secret=token)
     if act not in _ACTS:
         raise Http404("There is no such act.")
     runner_set_state(
@@ -78,13 +88,3 @@ def _list(request: SignedInRequest, form: RunnerAddForm, status: int = 200) -> H
         "gpu_budget": selector.gpu_minutes_budget(),
     }
     return render(request, "runner_list.html", context, status=status)
-
-
-def _page(request: SignedInRequest, runner: Runner, token: str = "") -> HttpResponse:
-    context = {
-        "page": selector.runner_page(runner=runner),
-        "runner": runner,
-        "token": token,
-        "server": request.build_absolute_uri("/").rstrip("/"),
-    }
-    return render(request, "runner_detail.html", context)

@@ -2,12 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
 from audit.models import FallbackSite, Repository
 from tests.factories import ingest, make_report, make_repository, make_result, make_user
+
+#: What shows a page again without having changed anything: previews, and log-ins that failed.
+CHANGES_NOTHING = {"login", "mfa_authenticate", "entry-add", "entry-edit", "imported-audit-add"}
+
+
+@pytest.fixture(autouse=True)
+def forms_go_on_to_a_page(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Hold each form to going on to a page where it changed something: loading that again changes nothing."""
+    answer = Client.request
+    stayed: list[str] = []
+
+    def asked(self: Client, **request: Any) -> Any:
+        response = answer(self, **request)
+        match = getattr(response, "resolver_match", None)
+        name = str(match.url_name) if match else ""
+        is_whole_page = "HTTP_HX_REQUEST" not in request and not name.startswith("api-")
+        is_form = request.get("REQUEST_METHOD") == "POST" and match is not None and not match.namespaces
+        if is_form and is_whole_page and response.status_code == 200 and name not in CHANGES_NOTHING:
+            stayed.append(f"{name} {request.get('PATH_INFO')}")
+        return response
+
+    monkeypatch.setattr(Client, "request", asked)
+    yield
+    assert stayed == []
 
 
 @pytest.fixture

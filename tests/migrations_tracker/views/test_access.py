@@ -56,7 +56,7 @@ from tests.factories import (
     store_capabilities,
 )
 
-PUBLIC = {"login", "logout", "health", "admin-log-in"}
+PUBLIC = {"login", "logout", "health", "admin-log-in", "theme"}
 POST_ONLY = {
     "attachment-remove",
     "report-schedule-add",

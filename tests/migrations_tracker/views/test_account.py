@@ -75,7 +75,10 @@ def test_the_admin_has_no_door_of_its_own(ada_client: Client, client: Client) ->
 
 
 def test_a_token_is_shown_once_and_can_be_revoked(ada_client: Client, ada: User) -> None:
-    made = ada_client.post(reverse("account"), {"name": "CI", "scope": "write", "days": "30"})
+    form = {"name": "CI", "scope": "write", "days": "30"}
+    sent = ada_client.post(reverse("account"), form)
+    assert (sent.status_code, sent["Location"]) == (302, reverse("account")), "loading again makes no other"
+    made = ada_client.get(sent["Location"])
     assert made["Cache-Control"] == "no-store"
     found = re.search(r"fa_[\w-]{30,}", made.content.decode())
     assert found

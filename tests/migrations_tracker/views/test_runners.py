@@ -32,12 +32,24 @@ def allow(user: User) -> None:
 def test_who_may_add_runners_is_shown_the_token_once(client: Client, user: User) -> None:
     assert client.post("/runners/add/", {"name": "rack-1"}).status_code == 403
     allow(user)
-    response = client.post("/runners/add/", {"name": "rack-1"})
-    page = response.content.decode()
+    sent = client.post("/runners/add/", {"name": "rack-1"})
     runner = Runner.objects.get()
+    assert (sent.status_code, sent["Location"]) == (302, runner.get_absolute_url())
+    response = client.get(sent["Location"])
+    page = response.content.decode()
     shown = re.findall(r"<code>([\w-]{43})</code>", page)
     assert [token_hash(token) for token in shown] == [runner.registration_hash]
     assert "no-store" in response.headers["Cache-Control"]
+    assert shown[0] not in client.get(runner.get_absolute_url()).content.decode()
+
+
+def test_a_renewed_token_is_shown_once_too(client: Client, user: User) -> None:
+    allow(user)
+    runner = make_runner()
+    response = client.post(f"{runner.get_absolute_url()}act/", {"act": "token"}, follow=True)
+    shown = re.findall(r"<code>([\w-]{43})</code>", response.content.decode())
+    runner.refresh_from_db()
+    assert [token_hash(token) for token in shown] == [runner.registration_hash]
     assert shown[0] not in client.get(runner.get_absolute_url()).content.decode()
 
 

@@ -1,0 +1,60 @@
+"""The switch between light and dark, with and without JavaScript."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from tests.browser.looking import faults, logged_in
+from tests.factories import make_user
+
+BACKGROUND = "() => getComputedStyle(document.body).backgroundColor"
+LIGHT, DARK = "rgb(246, 245, 242)", "rgb(22, 20, 18)"
+
+
+def choose(page: Page, theme: str) -> None:
+    page.get_by_role("form", name="Theme").get_by_role("button", name=theme).click()
+    pressed = page.get_by_role("button", name=theme, exact=True)
+    expect(pressed).to_have_attribute("aria-pressed", "true")
+
+
+@pytest.mark.parametrize("has_script", [True, False], ids=["with JavaScript", "without JavaScript"])
+@pytest.mark.parametrize("system", ["light", "dark"])
+def test_what_was_chosen_stands_above_the_system_on_every_page(
+    transactional_db: None, browser: Browser, live_server: LiveServer, system: str, has_script: bool
+) -> None:
+    root = make_user("root", is_superuser=True)
+    page = logged_in(browser, live_server, root, color_scheme=system, java_script_enabled=has_script)
+    for theme, background in (("Dark", DARK), ("Light", LIGHT)):
+        page.goto(f"{live_server.url}/rules/?level=error")
+        choose(page, theme)
+        expect(page).to_have_url(f"{live_server.url}/rules/?level=error")
+        page.goto(f"{live_server.url}/sites/")
+        assert page.evaluate(BACKGROUND) == background
+    choose(page, "System")
+    assert page.evaluate(BACKGROUND) == (DARK if system == "dark" else LIGHT)
+    page.context.close()
+
+
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+def test_axe_finds_nothing_in_a_theme_that_was_chosen(
+    transactional_db: None, browser: Browser, live_server: LiveServer, theme: str
+) -> None:
+    page = logged_in(browser, live_server, make_user("root", is_superuser=True))
+    page.goto(f"{live_server.url}/account/")
+    choose(page, theme)
+    assert list(faults(page)) == []
+    page.context.close()
+
+
+def test_paper_is_white_whatever_was_chosen(
+    transactional_db: None, browser: Browser, live_server: LiveServer
+) -> None:
+    page = logged_in(browser, live_server, make_user("root", is_superuser=True), color_scheme="dark")
+    page.goto(f"{live_server.url}/account/")
+    choose(page, "Dark")
+    page.emulate_media(media="print")
+    assert page.evaluate(BACKGROUND) == LIGHT
+    expect(page.get_by_role("form", name="Theme")).to_be_hidden()
+    page.context.close()
