@@ -13,15 +13,21 @@ from django.urls import reverse
 from audit.models.repository import Commit, Repository
 from audit.models.site import FallbackSite
 from audit.policy.clauses import OWN_LETTER
+from audit.policy.editions import PolicyVersion
 
 
-def clause_address(clause_id: str, *, slug: str) -> str:
-    """Return where a clause stands: of the house's policy, or of the repository's own; empty for none."""
+def clause_address(clause_id: str, *, slug: str, version: str = "") -> str:
+    """Return where a clause stands: of the house's policy, or of the repository's own; empty for none.
+
+    A repository's clause is the one of the policy `version`, such as `1+3`; without one as it stands today.
+    """
     if not clause_id:
         return ""
-    if clause_id.startswith(OWN_LETTER):
-        return reverse("repository-clause", args=[slug, clause_id])
-    return reverse("clause-detail", args=[clause_id])
+    if not clause_id.startswith(OWN_LETTER):
+        return reverse("clause-detail", args=[clause_id])
+    parsed = PolicyVersion.parse(version)
+    query = f"?version={parsed.own}" if parsed is not None and parsed.own else ""
+    return reverse("repository-clause", args=[slug, clause_id]) + query
 
 
 class PrecedentKind(models.TextChoices):
@@ -109,8 +115,8 @@ class Precedent(models.Model):
 
     @property
     def clause_address(self) -> str:
-        """Where the clause stands that it rests on; empty where it names none."""
-        return clause_address(self.clause_id, slug=self.repository.slug)
+        """Where the clause stands that it rests on, as it was then; empty where it names none."""
+        return clause_address(self.clause_id, slug=self.repository.slug, version=self.policy_version)
 
     @property
     def title(self) -> str:

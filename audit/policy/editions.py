@@ -46,11 +46,20 @@ class PolicyVersion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """A policy as it was in force: the house's clauses, then the project's, and the levels given to rules."""
+    """A policy as it was in force: the house's clauses, then the project's, and the levels given to rules.
+
+    `owner` tells one project from another: P1 of one is not P1 of another. Empty for the house's alone.
+    """
 
     version: PolicyVersion
     clauses: tuple[Clause, ...]
     levels: Mapping[str, Level] = field(default_factory=dict)
+    owner: str = ""
+
+    @property
+    def keyed(self) -> Mapping[tuple[str, str], Clause]:
+        """The clauses by what makes one the same in another edition: its owner and its id."""
+        return {(self.owner if clause.is_own else "", clause.id): clause for clause in self.clauses}
 
 
 class Words(NamedTuple):
@@ -107,9 +116,11 @@ def house_edition(version: str = CURRENT_VERSION) -> Edition:
 
 
 def compare_editions(old: Edition, new: Edition) -> EditionDifference:
-    """Compare two editions, clause by clause and level by level."""
-    before = {clause.id: clause for clause in old.clauses}
-    after = {clause.id: clause for clause in new.clauses}
+    """Compare two editions, clause by clause and level by level.
+
+    Clauses of two projects are not compared with each other, whatever their numbers.
+    """
+    before, after = old.keyed, new.keyed
     both = [(before[key], clause) for key, clause in after.items() if key in before]
     rule_ids = sorted({*old.levels, *new.levels})
     return EditionDifference(

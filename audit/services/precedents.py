@@ -55,7 +55,8 @@ def precedent_record(
     if decision not in DECISIONS.get(kind, ("",)):
         raise AuditError(f"`{decision[:20]}` can't be ruled as {PrecedentKind(kind).label.lower()}.")
     own = policy_newest(repository=site.repository) if clause_id else None
-    if clause_id and clause_id.upper() not in {clause.id for clause in edition_of_row(own).clauses}:
+    in_force = edition_of_row(own, newest=own)
+    if clause_id and clause_id.upper() not in {clause.id for clause in in_force.clauses}:
         raise AuditError(f"The policy has no clause {clause_id[:20]}.")
     with transaction.atomic():
         site = FallbackSite.objects.select_for_update().get(pk=site.pk)
@@ -78,7 +79,7 @@ def precedent_record(
             shingles=list(sketch(result.snippet)),
             reason=reason,
             clause_id=clause_id.upper(),
-            policy_version=str(edition_of_row(own).version) if clause_id else "",
+            policy_version=str(in_force.version) if clause_id else "",
             decided_by=actor,
         )
         references_store(

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet, Window
+from django.db.models.functions import RowNumber
 
 from audit.models import Branch, Precedent, Repository, RepositoryPolicy
-from audit.policy.clauses import VERSIONS, Clause
+from audit.policy.clauses import CURRENT_VERSION, VERSIONS, Clause, own_clauses
 from audit.policy.editions import Edition, PolicyVersion, house_edition, levels_profile
 from audit.scanner.profile import DEFAULT_PROFILE
 from audit.scanner.report import Level
-from audit.selectors.repository_policies import edition_of, edition_of_row
+from audit.selectors.repository_policies import edition_of, edition_of_row, version_of_row
 from audit.selectors.rules import RulePage, rule_list
 
 VERSIONS_SHOWN = 100
@@ -26,6 +28,15 @@ class RuleLevel:
 
     rule: RulePage
     given: Level | None
+
+
+class NamedVersion(NamedTuple):
+    """A publication with its version, and how an address names that and the one before it."""
+
+    row: RepositoryPolicy
+    version: PolicyVersion
+    name: str
+    before: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,20 +74,26 @@ class PolicyPage:
     @property
     def compare_name(self) -> str:
         """How an address names this version."""
-        return _named(self.repository, self.edition.version.own)
+        return _named(self.repository, self.edition.version)
 
     @property
     def newest_name(self) -> str:
         """How an address names the version in force."""
-        return _named(self.repository, self.newest.number if self.newest is not None else 0)
+        return _named(self.repository, version_of_row(self.newest, newest=self.newest))
 
     @property
-    def named_versions(self) -> list[tuple[RepositoryPolicy, str, str]]:
-        """The versions, with how an address names each and the one before it."""
-        return [
-            (one, _named(self.repository, one.number), _named(self.repository, one.number - 1))
-            for one in self.versions
-        ]
+    def named_versions(self) -> list[NamedVersion]:
+        """The versions, newest first, with how an address names each and the one before it."""
+        versions = [version_of_row(one, newest=self.newest) for one in self.versions]
+        names = [_named(self.repository, version) for version in versions]
+        before = [*names[1:], self._name_before_listed] if names else []
+        return [NamedVersion(*one) for one in zip(self.versions, versions, names, before, strict=True)]
+
+    @property
+    def _name_before_listed(self) -> str:
+        """How an address names the version before the last that is listed."""
+        last = self.versions[-1]
+        return _named(self.repository, PolicyVersion(last.house_version, last.number - 1))
 
     @property
     def profile_name(self) -> str:
@@ -98,6 +115,13 @@ class EditionChoice:
     label: str
 
 
+class EditionChoices(NamedTuple):
+    """The editions to choose from, and how many more there are."""
+
+    listed: Sequence[EditionChoice]
+    left_out: int
+
+
 def policy_page(*, repository: Repository, number: int | None) -> PolicyPage | None:
     """Return the policy in force, or a version by its number, where 0 is the house's alone."""
     versions = list(
@@ -111,7 +135,7 @@ def policy_page(*, repository: Repository, number: int | None) -> PolicyPage | N
             row = RepositoryPolicy.objects.filter(repository=repository, number=number).first()
     if number and row is None:
         return None
-    edition = edition_of_row(row)
+    edition = edition_of_row(row, newest=newest)
     branches = Branch.objects.filter(repository=repository, name=repository.default_branch)
     return PolicyPage(
         repository=repository,
@@ -124,31 +148,77 @@ def policy_page(*, repository: Repository, number: int | None) -> PolicyPage | N
     )
 
 
-def _named(repository: Repository, number: int) -> str:
-    version = PolicyVersion(own=number)
-    return f"{repository.slug}:{version}" if number else str(version)
+def _named(repository: Repository, version: PolicyVersion) -> str:
+    return f"{repository.slug}:{version}" if version.own else str(version)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnClausePage:
+    """A repository's own clause as it stood in a version, and as it stands in the one in force.
+
+    `today` is None where the version in force has it no more.
+    """
+
+    repository: Repository
+    clause: Clause
+    row: RepositoryPolicy
+    newest: RepositoryPolicy
+    today: Clause | None
+
+    @property
+    def is_in_force(self) -> bool:
+        """Whether the version is the one in force."""
+        return self.row == self.newest
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the clause says something else today."""
+        return self.today is not None and self.today != self.clause
+
+    @property
+    def version(self) -> PolicyVersion:
+        """The version in which the clause stands like this."""
+        return version_of_row(self.row, newest=self.newest)
+
+    @property
+    def version_today(self) -> PolicyVersion:
+        """The version in force."""
+        return version_of_row(self.newest, newest=self.newest)
+
+    @property
+    def compare_names(self) -> tuple[str, str]:
+        """How an address names both versions."""
+        return _named(self.repository, self.version), _named(self.repository, self.version_today)
 
 
 def clause_of_repository(
-    *, repository: Repository, clause_id: str
-) -> tuple[Clause, RepositoryPolicy, bool] | None:
-    """Return a repository's own clause as it last stood, its version, and whether that is in force."""
+    *, repository: Repository, clause_id: str, number: int | None = None
+) -> OwnClausePage | None:
+    """Return a repository's own clause in a version, or without one as it last stood; None for none."""
     rows = RepositoryPolicy.objects.filter(repository=repository).order_by("-number")
     newest = rows.first()
-    row = newest
-    if newest is not None and all(one["id"] != clause_id for one in newest.clauses):
-        row = rows.filter(clauses__contains=[{"id": clause_id}]).first()
-    if row is None:
+    if newest is None:
         return None
-    found = [clause for clause in edition_of_row(row).clauses if clause.is_own and clause.id == clause_id]
-    return (found[0], row, row == newest) if found else None
+    today = _clause_in(newest, clause_id)
+    if number is None:
+        row = newest if today else rows.filter(clauses__contains=[{"id": clause_id}]).first()
+    else:
+        row = newest if number == newest.number else rows.filter(number=number).first()
+    clause = _clause_in(row, clause_id) if row is not None else None
+    if row is None or clause is None:
+        return None
+    return OwnClausePage(repository=repository, clause=clause, row=row, newest=newest, today=today)
+
+
+def _clause_in(row: RepositoryPolicy, clause_id: str) -> Clause | None:
+    return next((clause for clause in own_clauses(row.clauses) if clause.id == clause_id), None)
 
 
 def precedents_of_clause(
     *, clause_id: str, repositories: QuerySet[Repository]
 ) -> tuple[int, Sequence[Precedent]]:
-    """Return how many rulings rest on a clause, and the newest of them."""
-    rulings = Precedent.objects.filter(clause_id=clause_id, repository__in=repositories)
+    """Return how many rulings in force rest on a clause, and the newest of them."""
+    rulings = Precedent.objects.filter(clause_id=clause_id, repository__in=repositories, ended_at=None)
     return rulings.count(), list(rulings.select_related("repository", "decided_by")[:PRECEDENTS_SHOWN])
 
 
@@ -160,20 +230,28 @@ def policies_of_repositories(*, repositories: QuerySet[Repository]) -> list[Repo
     )
 
 
-def edition_choices(*, repositories: QuerySet[Repository]) -> list[EditionChoice]:
-    """List the editions that can be compared: the house's, then those of the repositories, newest first."""
-    rows = RepositoryPolicy.objects.filter(repository__in=repositories).order_by(
-        "repository__name", "-number"
+def edition_choices(*, repositories: QuerySet[Repository], chosen: Sequence[str] = ()) -> EditionChoices:
+    """List the editions that can be compared: the house's, then those of the repositories, newest first.
+
+    Where there are too many, the oldest of each repository are left out before those of another; `chosen`
+    are listed all the same.
+    """
+    rows = RepositoryPolicy.objects.filter(repository__in=repositories).annotate(
+        behind=Window(RowNumber(), partition_by="repository_id", order_by=F("number").desc())
     )
-    columns = ("repository__slug", "repository__name", "house_version", "number", "published_at")
-    own = [
-        EditionChoice(
-            f"{slug}:{PolicyVersion(house, number)}",
-            f"{name}, {PolicyVersion(house, number)} of {published:%Y-%m-%d}",
-        )
-        for slug, name, house, number, published in rows.values_list(*columns)[:CHOICES_SHOWN]
-    ]
-    return [EditionChoice(version, f"The house, {version}") for version in reversed(VERSIONS)] + own
+    columns = ("behind", "repository__slug", "repository__name", "house_version", "number", "published_at")
+    newest_first = rows.order_by("behind", "repository__name", "repository_id").values_list(*columns)
+    listed = sorted(newest_first[:CHOICES_SHOWN], key=lambda row: (row[2], row[1], row[0]))
+    own = []
+    for behind, slug, name, house, number, published in listed:
+        houses = dict.fromkeys([CURRENT_VERSION, house] if behind == 1 else [house])
+        for version in (PolicyVersion(one, number) for one in houses):
+            own.append(EditionChoice(f"{slug}:{version}", f"{name}, {version} of {published:%Y-%m-%d}"))
+    house_choices = [EditionChoice(version, f"The house, {version}") for version in reversed(VERSIONS)]
+    known = {choice.value for choice in (*house_choices, *own)}
+    beside = [EditionChoice(value, value) for value in dict.fromkeys(chosen) if value not in known]
+    left_out = rows.count() - len(listed)
+    return EditionChoices([*house_choices, *own, *beside], left_out)
 
 
 def edition_named(*, value: str, repositories: QuerySet[Repository]) -> Edition | None:

@@ -16,10 +16,10 @@ from audit.models import (
 )
 from audit.parity.capability import Place
 from audit.parity.rationale import Rationale
-from audit.policy.clauses import Clause, own_clauses
+from audit.policy.clauses import Clause
 from audit.selectors.history import scan_before
 from audit.selectors.policy import clauses_of_outcome, clauses_of_rule
-from audit.selectors.repository_policies import clauses_resting, own_policy_said
+from audit.selectors.repository_policies import OwnPolicySaid, own_policy_at, own_policy_said, said_of_rule
 from audit.selectors.rules import RulePage, rule_get
 from audit.selectors.source import source_texts
 from migrations_tracker.models import Comment, SiteMigration, Suppression, Transition
@@ -59,8 +59,7 @@ class SitePageData:
     site: FallbackSite
     rule: RulePage
     clauses: Sequence[Clause]
-    own_clauses: Sequence[Clause]
-    level_is_given: bool
+    own_policy: OwnPolicySaid
     outcome_clauses: Sequence[Clause]
     rationales: Sequence[tuple[Capability | None, Rationale]]
     branch: Branch | None
@@ -107,8 +106,7 @@ def site_page(*, site: FallbackSite, seen: tuple[int, ...] | None) -> SitePageDa
         site=site,
         rule=rule_get(rule_id=site.rule_id),
         clauses=clauses_of_rule(rule_id=site.rule_id),
-        own_clauses=_own_clauses(state) if state else (),
-        level_is_given=_level_is_given(state, result),
+        own_policy=_own_policy(site, states, state, result),
         outcome_clauses=clauses_of_outcome(outcome=state.outcome) if state else (),
         rationales=_rationales(state, result) if state else (),
         branch=state.branch if state else None,
@@ -138,17 +136,19 @@ def site_page(*, site: FallbackSite, seen: tuple[int, ...] | None) -> SitePageDa
     )
 
 
-def _own_clauses(state: SiteState) -> tuple[Clause, ...]:
-    rows = getattr(state, "own_policy_clauses", None) or []
-    return clauses_resting(own_clauses(rows), rule_id=state.rule_id, form=state.form)
-
-
-def _level_is_given(state: SiteState | None, result: Result | None) -> bool:
-    """Whether the policy that a result was judged under gave its rule the level."""
+def _own_policy(
+    site: FallbackSite, states: Sequence[SiteState], state: SiteState | None, result: Result | None
+) -> OwnPolicySaid:
+    """Return what the repository's own policy said when the result was judged, and what it says now."""
     number = result.scan_run.own_policy if result is not None else 0
-    versions = getattr(state, "own_policy_levels", None) or []
-    given: Mapping[str, str] = next((one["levels"] for one in versions if one["number"] == number), {})
-    return result is not None and result.rule_id in given
+    under = result.scan_run.policy_version if result is not None else ""
+    judged = next((one for one in states if one.result == result), None) if number else None
+    then = getattr(judged, "own_policy_then", None)
+    if number and judged is None:
+        then = own_policy_at(repository_id=site.repository_id, number=number)
+    now = getattr(state, "own_policy_now", None)
+    form = state.form if state is not None else ""
+    return said_of_rule(then, now, judged_under=under, rule_id=site.rule_id, form=form)
 
 
 def _is_gone_by_scanner(state: SiteState) -> bool:

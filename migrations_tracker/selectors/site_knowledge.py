@@ -23,7 +23,7 @@ CANDIDATES = 200
 _STATEMENT = """
 SELECT 'precedent', to_jsonb(p) FROM (
     SELECT c.id, c.site_id, c.kind, c.decision, c.rule_id, c.form, c.symbol, c.reason, c.clause_id,
-           (SELECT slug FROM audit_repository WHERE id = c.repository_id) AS slug,
+           c.policy_version, (SELECT slug FROM audit_repository WHERE id = c.repository_id) AS slug,
            c.shingles, c.created_at, u.username AS actor,
            (SELECT count(*) FROM audit_precedentopinion o JOIN audit_fallbacksite s ON s.id = o.site_id
              WHERE o.precedent_id = c.id AND o.stance = 'agree'
@@ -173,7 +173,7 @@ def _known(row: dict[str, Any], site: FallbackSite, form: str, hashes: Sequence[
         symbol=row["symbol"],
         reason=row["reason"],
         clause_id=row["clause_id"],
-        clause_address=clause_address(row["clause_id"], slug=row["slug"]),
+        clause_address=clause_address(row["clause_id"], slug=row["slug"], version=row["policy_version"]),
         actor=row["actor"],
         created=row["created_at"][:10],
         followed=row["followed"],

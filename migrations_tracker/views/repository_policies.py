@@ -97,28 +97,29 @@ def clause_edit(request: SignedInRequest, slug: str, key: str) -> HttpResponse:
     """Change a clause, or take it out of the policy."""
     repository = get_object_or_404(Repository, slug=slug)
     found = clause_of_repository(repository=repository, clause_id=key.upper())
-    if found is None or not found[2]:
+    if found is None or not found.is_in_force:
         raise Http404(f"The policy in force of {repository.name} has no clause {key}.")
-    return _written(request, repository, found[0])
+    return _written(request, repository, found.clause)
 
 
 @login_required
 @require_GET
 def clause_page(request: SignedInRequest, slug: str, key: str) -> HttpResponse:
-    """Show a clause that a repository added, and what rests on it."""
+    """Show a clause that a repository added, as it stands or stood in a version, and what rests on it."""
     repository = get_object_or_404(Repository, slug=slug)
-    found = clause_of_repository(repository=repository, clause_id=key.upper())
-    if found is None:
-        raise Http404(f"{repository.name} has no clause {key}.")
-    clause, row, is_in_force = found
+    number = _version_asked(request)
+    page = clause_of_repository(repository=repository, clause_id=key.upper(), number=number)
+    if page is None:
+        where = "" if number is None else f" in version {number} of its policy"
+        raise Http404(f"{repository.name} has no clause {key}{where}.")
+    clause = page.clause
     count, rulings = precedents_of_clause(
         clause_id=clause.id, repositories=Repository.objects.filter(pk=repository.pk)
     )
     context = {
         "repository": repository,
         "clause": clause,
-        "row": row,
-        "is_in_force": is_in_force,
+        "page": page,
         "right": frame_of_example(clause.right, flagged=()) if clause.right else None,
         "wrong": frame_of_example(clause.wrong, flagged=()) if clause.wrong else None,
         "rules": [rule_get(rule_id=rule_id) for rule_id in clause.rules],
@@ -134,25 +135,28 @@ def clause_page(request: SignedInRequest, slug: str, key: str) -> HttpResponse:
 def policy_compare(request: SignedInRequest) -> HttpResponse:
     """Compare two editions of the policy, clause by clause and level by level."""
     seen = repositories_seen_by(request.user)
-    choices = edition_choices(repositories=seen)
+    asked = [value for value in (request.GET.get("from", ""), request.GET.get("to", "")) if value]
+    choices = edition_choices(repositories=seen, chosen=asked)
+    newest_own = next((choice.value for choice in choices.listed if ":" in choice.value), CURRENT_VERSION)
     old_value = request.GET.get("from", "") or CURRENT_VERSION
-    new_value = request.GET.get("to", "") or next(
-        (choice.value for choice in choices if ":" in choice.value), CURRENT_VERSION
-    )
+    new_value = request.GET.get("to", "") or newest_own
     old = edition_named(value=old_value, repositories=seen)
     new = edition_named(value=new_value, repositories=seen)
     if old is None or new is None:
         raise Http404("There is no such edition of the policy.")
     difference = compare_editions(old, new)
-    labels = {choice.value: choice.label for choice in choices}
+    labels = {choice.value: choice.label for choice in choices.listed}
     context = {
-        "choices": choices,
+        "choices": choices.listed,
+        "choices_left_out": choices.left_out,
         "old_value": old_value,
         "new_value": new_value,
-        "old_label": labels.get(old_value, old_value),
-        "new_label": labels.get(new_value, new_value),
+        "old_label": labels[old_value],
+        "new_label": labels[new_value],
         "old_slug": old_value.rpartition(":")[0],
         "new_slug": new_value.rpartition(":")[0],
+        "old_number": old.version.own,
+        "new_number": new.version.own,
         "difference": difference,
         "levels": [(rule_get(rule_id=one.rule_id), one) for one in difference.levels],
     }
@@ -161,13 +165,19 @@ def policy_compare(request: SignedInRequest) -> HttpResponse:
 
 def _page_of(request: SignedInRequest, repository: Repository) -> PolicyPage:
     """Return the policy at the version that the address names, or the one in force."""
+    number = _version_asked(request)
+    page = page_of_policy(repository=repository, number=number)
+    if page is None:
+        raise Http404(f"The policy of {repository.name} has no version {number}.")
+    return page
+
+
+def _version_asked(request: SignedInRequest) -> int | None:
+    """Return the number of the version that the address names, None where it names none."""
     text = request.GET.get("version", "")
     if text and (not text.isascii() or not text.isdecimal() or len(text) > _MAX_DIGITS):
         raise Http404("A version is a number.")
-    page = page_of_policy(repository=repository, number=int(text) if text else None)
-    if page is None:
-        raise Http404(f"The policy of {repository.name} has no version {text}.")
-    return page
+    return int(text) if text else None
 
 
 def _policy(request: SignedInRequest, repository: Repository, problem: str = "") -> HttpResponse:
