@@ -17,3 +17,7 @@ class RevisionUnknownError(AuditError):
 
 class LeaseLostError(AuditError):
     """Another worker took the row, or somebody cancelled it: what this worker found must not be stored."""
+
+
+class PolicyMovedError(AuditError):
+    """Somebody published another version of the policy than the one that the author saw."""

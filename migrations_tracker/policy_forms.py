@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from django import forms
+from django.http import QueryDict
 
 from audit.policy.clauses import Clause, ClauseKind
 from audit.rules import RULES
 from audit.services.repository_policies import MAX_REASON, MAX_TEXT
 
 _CODE = {"rows": 7, "spellcheck": "false", "autocomplete": "off", "class": "code"}
+
+_SHOWN = ("title", "kind", "text", "reason", "pytorch", "right", "wrong", "rules", "form_keys")
 
 
 class OwnClauseForm(forms.Form):
@@ -79,3 +82,19 @@ def values_of(clause: Clause) -> dict[str, object]:
         "rules": list(clause.rules),
         "form_keys": " ".join(clause.forms),
     }
+
+
+def values_as_texts(clause: Clause) -> dict[str, str]:
+    """Return what a form shows of a clause, its lists as words."""
+    return {
+        key: " ".join(value) if isinstance(value, list) else str(value)
+        for key, value in values_of(clause).items()
+    }
+
+
+def values_typed(data: QueryDict) -> dict[str, str]:
+    """Return what was typed in the form, as `values_as_texts` says it."""
+    lists = {"rules": " ".join(sorted(data.getlist("rules")))}
+    texts = {key: data.get(key, "").replace("\r\n", "\n") for key in _SHOWN}
+    texts["form_keys"] = " ".join(sorted(texts["form_keys"].split()))
+    return {key: lists.get(key, value) for key, value in texts.items()}

@@ -22,6 +22,7 @@ from migrations_tracker.views import (
     history,
     matches,
     notices,
+    own_clauses,
     parity,
     people,
     plans,
@@ -82,17 +83,17 @@ urlpatterns = [
     ),
     path(
         "repositories/<slug:slug>/policy/clauses/add/",
-        repository_policies.clause_add,
+        own_clauses.clause_add,
         name="repository-clause-add",
     ),
     path(
         "repositories/<slug:slug>/policy/clauses/<str:key>/",
-        repository_policies.clause_page,
+        own_clauses.clause_page,
         name="repository-clause",
     ),
     path(
         "repositories/<slug:slug>/policy/clauses/<str:key>/edit/",
-        repository_policies.clause_edit,
+        own_clauses.clause_edit,
         name="repository-clause-edit",
     ),
     path("scan-requests/<int:pk>/cancel/", scans.request_cancel, name="scan-request-cancel"),

@@ -106,11 +106,13 @@ def own_policy_said(*, repository_id: int) -> dict[str, Subquery]:
     held; `own_policy_now` is the version in force, None where there is none.
     """
     versions = RepositoryPolicy.objects.filter(repository=repository_id).order_by("-number")
-    said = versions.values(said=JSONObject(number="number", clauses="clauses", levels="levels"))
+    row = JSONObject(number="number", clauses="clauses", levels="levels")
     judged = SplitPart(OuterRef("result__scan_run__policy_version"), Value("+"), Value(2))
     return {
-        "own_policy_then": Subquery(said.annotate(own=Cast("number", TextField())).filter(own=judged)[:1]),
-        "own_policy_now": Subquery(said[:1]),
+        "own_policy_then": Subquery(
+            versions.alias(own=Cast("number", TextField())).filter(own=judged).values(said=row)[:1]
+        ),
+        "own_policy_now": Subquery(versions.values(said=row)[:1]),
     }
 
 

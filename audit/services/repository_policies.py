@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from audit.errors import AuditError
+from audit.errors import AuditError, PolicyMovedError
 from audit.models import Repository, RepositoryPolicy
 from audit.policy.clauses import (
     CURRENT_VERSION,
@@ -33,6 +33,8 @@ def policy_levels_publish(
 ) -> RepositoryPolicy:
     """Give rules other levels than their own; a rule that is not named, or is given its own, keeps it.
 
+    What was given to a rule that has been retired since is dropped, and named as such.
+
     `based_on` is the version that the author saw: one that was published since is not overwritten.
     """
     for rule_id, level in levels.items():
@@ -48,7 +50,10 @@ def policy_levels_publish(
         changed = sorted(key for key in {*had, *wanted} if had.get(key) != wanted.get(key))
         if not changed:
             raise AuditError("No level is another one: there is nothing to publish.")
-        what = "Levels: " + ", ".join(f"{key} {wanted.get(key, default[key])}" for key in changed)
+        what = "Levels: " + ", ".join(
+            f"{key} {wanted.get(key, default[key])}" if key in default else f"{key} dropped, a retired rule"
+            for key in changed
+        )
         clauses = newest.clauses if newest is not None else []
         return _publish(
             repository, newest, clauses=clauses, levels=wanted, what=what, reason=reason, actor=actor
@@ -122,7 +127,9 @@ def _newest(repository: Repository, based_on: int) -> RepositoryPolicy | None:
     Repository.objects.select_for_update().get(pk=repository.pk)
     newest = RepositoryPolicy.objects.filter(repository=repository).order_by("-number").first()
     if (newest.number if newest is not None else 0) != based_on:
-        raise AuditError("Somebody published another version meanwhile. Look at it, then publish yours.")
+        raise PolicyMovedError(
+            "Somebody published another version meanwhile. Look at it, then publish yours."
+        )
     return newest
 
 

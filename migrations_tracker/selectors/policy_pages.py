@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from django.db.models import F, QuerySet, Window
 from django.db.models.functions import RowNumber
 
 from audit.models import Branch, Precedent, Repository, RepositoryPolicy
-from audit.policy.clauses import CURRENT_VERSION, VERSIONS, Clause, own_clauses
+from audit.policy.clauses import CURRENT_VERSION, VERSIONS, Clause
 from audit.policy.editions import Edition, PolicyVersion, house_edition, levels_profile
 from audit.scanner.profile import DEFAULT_PROFILE
 from audit.scanner.report import Level
 from audit.selectors.repository_policies import edition_of, edition_of_row, version_of_row
 from audit.selectors.rules import RulePage, rule_list
+from migrations_tracker.selectors.policy_conflicts import clause_in
 
 VERSIONS_SHOWN = 100
 CHOICES_SHOWN = 400
@@ -104,7 +105,13 @@ class PolicyPage:
     @property
     def profile_text(self) -> str:
         """The levels as a profile for the command line."""
-        return levels_profile(self.edition, name=self.repository.slug, extends=self.profile_name)
+        known = replace(self.edition, levels=self.levels_of_rules)
+        return levels_profile(known, name=self.repository.slug, extends=self.profile_name)
+
+    @property
+    def levels_of_rules(self) -> Mapping[str, Level]:
+        """The levels given to rules that the scanner still has: it takes no others."""
+        return {one.rule.id: one.given for one in self.rules if one.given is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,19 +206,15 @@ def clause_of_repository(
     newest = rows.first()
     if newest is None:
         return None
-    today = _clause_in(newest, clause_id)
+    today = clause_in(newest, clause_id=clause_id)
     if number is None:
         row = newest if today else rows.filter(clauses__contains=[{"id": clause_id}]).first()
     else:
         row = newest if number == newest.number else rows.filter(number=number).first()
-    clause = _clause_in(row, clause_id) if row is not None else None
+    clause = clause_in(row, clause_id=clause_id)
     if row is None or clause is None:
         return None
     return OwnClausePage(repository=repository, clause=clause, row=row, newest=newest, today=today)
-
-
-def _clause_in(row: RepositoryPolicy, clause_id: str) -> Clause | None:
-    return next((clause for clause in own_clauses(row.clauses) if clause.id == clause_id), None)
 
 
 def precedents_of_clause(
@@ -242,16 +245,22 @@ def edition_choices(*, repositories: QuerySet[Repository], chosen: Sequence[str]
     columns = ("behind", "repository__slug", "repository__name", "house_version", "number", "published_at")
     newest_first = rows.order_by("behind", "repository__name", "repository_id").values_list(*columns)
     listed = sorted(newest_first[:CHOICES_SHOWN], key=lambda row: (row[2], row[1], row[0]))
-    own = []
-    for behind, slug, name, house, number, published in listed:
-        houses = dict.fromkeys([CURRENT_VERSION, house] if behind == 1 else [house])
-        for version in (PolicyVersion(one, number) for one in houses):
-            own.append(EditionChoice(f"{slug}:{version}", f"{name}, {version} of {published:%Y-%m-%d}"))
+    own = [
+        EditionChoice(f"{slug}:{version}", f"{name}, {version} of {published:%Y-%m-%d}")
+        for behind, slug, name, house, number, published in listed
+        for version in _versions_of(house, number, is_in_force=behind == 1)
+    ]
     house_choices = [EditionChoice(version, f"The house, {version}") for version in reversed(VERSIONS)]
     known = {choice.value for choice in (*house_choices, *own)}
     beside = [EditionChoice(value, value) for value in dict.fromkeys(chosen) if value not in known]
     left_out = rows.count() - len(listed)
     return EditionChoices([*house_choices, *own, *beside], left_out)
+
+
+def _versions_of(house: str, number: int, *, is_in_force: bool) -> list[PolicyVersion]:
+    """Return what a publication is called: one in force goes with the house's policy of today, too."""
+    houses = [CURRENT_VERSION, house] if is_in_force else [house]
+    return [PolicyVersion(one, number) for one in dict.fromkeys(houses)]
 
 
 def edition_named(*, value: str, repositories: QuerySet[Repository]) -> Edition | None:

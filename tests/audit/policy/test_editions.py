@@ -57,6 +57,15 @@ def test_clauses_are_added_removed_and_changed() -> None:
     assert difference.unchanged_count == 1
 
 
+def test_clauses_of_two_projects_are_others_whatever_their_numbers() -> None:
+    old = replace(edition(clause("M1"), clause("P1")), owner="1")
+    new = replace(edition(clause("M1"), clause("P1", text="unrelated")), owner="2")
+    difference = compare_editions(old, new)
+    assert (len(difference.added), len(difference.removed), difference.changed) == (1, 1, ())
+    assert difference.unchanged_count == 1
+    assert compare_editions(old, replace(new, owner="1")).changed[0].clause.id == "P1"
+
+
 def test_what_rests_on_a_clause_is_compared_too() -> None:
     difference = compare_editions(
         edition(clause(rules=("FT001",))), edition(clause(rules=("FT001", "FT002"), right="fn f() {}"))
