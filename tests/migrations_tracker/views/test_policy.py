@@ -72,7 +72,7 @@ def test_a_clause_lists_the_forms_states_units_and_sentences_that_rest_on_it(
 
 def test_a_clause_lists_the_rulings_that_rest_on_it(ada_client: Client, site: FallbackSite) -> None:
     address = reverse("clause-detail", args=["M2"])
-    assert "No ruling rests on this clause yet." in ada_client.get(address).content.decode()
+    assert "No ruling in force rests on this clause." in ada_client.get(address).content.decode()
     ruling = precedent_record(
         site=site,
         actor=make_user("ruth"),
