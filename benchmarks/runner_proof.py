@@ -117,7 +117,7 @@ def _prove(stack: ExitStack, place: Path, bundle_file: Path, out: Path, gpu_seco
     from tests.factories import make_repository, make_user
     from workers.protocol.job import BundleRef
     from workers.runner.configuration import write_configuration
-    from workers.runner.probe import probe_machine
+    from workers.runner.probe.machine import probe_machine
     from workers.runner.server import register
     from workers.services.bundles import bundle_keep
     from workers.services.runners import runner_add

@@ -40,8 +40,8 @@ from workers.protocol.outcome import Verdict
 from workers.protocol.report import Report, key_prefix_of, queue_of, reply_key_of
 from workers.runner.configuration import write_configuration
 from workers.runner.manifest import TestBinary
-from workers.runner.probe import probe_machine
 from workers.runner.probe.conclusions import RUN_ON_DEVICE
+from workers.runner.probe.machine import probe_machine
 from workers.runner.server import register
 from workers.services.broker import broker_admit, job_send
 from workers.services.bundles import bundle_keep, bundle_place

@@ -19,7 +19,7 @@ from workers.protocol.signing import SignatureError, sign, to_bytes
 from workers.runner.cargo import BuildError, BuildRequest, build_tests, check_out, write_built
 from workers.runner.configuration import ConfigurationError, check_server, write_configuration
 from workers.runner.job import Runner, run_job
-from workers.runner.probe import probe_machine
+from workers.runner.probe.machine import probe_machine
 from workers.runner.server import ServerError, register
 from workers.runner.tracer.build import TracerError, compile_tracer
 

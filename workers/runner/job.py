@@ -20,8 +20,8 @@ from workers.runner.cargo import BuildError, BuildRequest, Built, build_tests, c
 from workers.runner.execute import User, other_user
 from workers.runner.manifest import BundleManifest
 from workers.runner.nvml import NvmlSampler
-from workers.runner.probe import probe_machine
 from workers.runner.probe.conclusions import RUN_ON_DEVICE, TRACE
+from workers.runner.probe.machine import probe_machine
 from workers.runner.probe.toolkit import find_cupti
 from workers.runner.ptx import load_on_driver
 from workers.runner.tracer.build import Tracer, TracerError, prepare_tracer

@@ -22,7 +22,7 @@ from workers.protocol.signing import sign, to_bytes
 from workers.runner import RUNNER_VERSION
 from workers.runner.configuration import Configuration
 from workers.runner.job import Runner, run_job
-from workers.runner.probe import probe_machine
+from workers.runner.probe.machine import probe_machine
 from workers.runner.server import Server, ServerError
 
 HEARTBEAT_S = 10.0

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from workers.protocol.readings import ProbeReading
-from workers.runner.probe import probe_machine
 from workers.runner.probe.conclusions import BUILD, RUN_ON_DEVICE, TRACE, conclude
+from workers.runner.probe.machine import probe_machine
 from workers.runner.probe.measure import list_folder, measure, run_command
 from workers.runner.probe.rust import config_rustflags, rust_readings
 from workers.runner.probe.toolkit import find_cupti

@@ -8,8 +8,8 @@ import pytest
 
 from workers.protocol.job import Limits, PtxText
 from workers.runner.execute import other_user
-from workers.runner.probe import probe_machine
 from workers.runner.probe.conclusions import RUN_ON_DEVICE
+from workers.runner.probe.machine import probe_machine
 from workers.runner.ptx import is_open_to_all, load_on_driver
 
 TEXTS = tuple(PtxText(name, name) for name in ("good", "bad", "deadly", "after"))

@@ -17,8 +17,8 @@ from workers.protocol.outcome import JobState, Outcome, Verdict
 from workers.runner.bundle import sha256_of
 from workers.runner.cargo import BuildRequest, build_tests, write_built
 from workers.runner.job import Runner, run_job
-from workers.runner.probe import probe_machine
 from workers.runner.probe.conclusions import RUN_ON_DEVICE
+from workers.runner.probe.machine import probe_machine
 
 COMMIT = "0" * 40
 
