@@ -32,6 +32,7 @@ class AutogradCpuDetour(Rule):
     name = "autograd-cpu-detour"
     level = Level.ERROR
     message = "computes the gradient of device data on the host"
+    follows_device_data = True
     invalid = (
         Example(
             "gradient computed in a host loop",

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
+from audit.scanner.profile import DEFAULT_PROFILE
 from audit.scanner.report import Level
 
 if TYPE_CHECKING:
@@ -21,13 +22,14 @@ class Example:
     """A titled piece of Rust. Lines that end in `//~ FT0nn` are the ones the rule flags.
 
     `path` places the source in the profile's world (a GPU crate, the core crate); `others` holds further
-    files of the same workspace, by path.
+    files of the same workspace, by path; `profile` is the one it is scanned under.
     """
 
     title: str
     marked_source: str
     path: str = "ferrotorch-gpu/src/lib.rs"
     others: Mapping[str, str] = field(default_factory=dict)
+    profile: str = DEFAULT_PROFILE
 
     @property
     def source(self) -> str:
@@ -56,11 +58,18 @@ class Rule(ABC):
     invalid: ClassVar[tuple[Example, ...]]
     valid: ClassVar[tuple[Example, ...]]
     needs_assembler: ClassVar[bool] = False
+    follows_device_data: ClassVar[bool] = False
 
     def not_run_reason(self, judgement: Judgement) -> str:
-        """Say why the rule could not look, or not at everything; empty when it could."""
-        del judgement
-        return ""
+        """Say why the rule could not look, or not at everything; empty when it could.
+
+        One that follows device data has nothing to follow where no call is known as a transfer or launch.
+        """
+        return judgement.blind_reason if self.follows_device_data else ""
+
+    def narrowed_reason(self, judgement: Judgement) -> str:
+        """Say why a rule that ran reports less than under a profile that fits; empty when it does not."""
+        return judgement.narrowed_reason if self.follows_device_data else ""
 
     @abstractmethod
     def check(self, judgement: Judgement) -> Iterator[Candidate]:

@@ -71,6 +71,7 @@ class CommentOnlyGap(Rule):
     name = "comment-only-gap"
     level = Level.NOTE
     message = "states a capability gap in a comment only"
+    follows_device_data = True
     invalid = (
         Example(
             "what is lacking, at the line that says it",

@@ -20,6 +20,7 @@ from audit.rules.forms.deferred import (
 )
 from audit.rules.forms.deferred_examples import INVALID, VALID
 from audit.rules.forms.stubs import Stubs
+from audit.rules.forms.unknown_examples import STUB_INVALID, STUB_VALID
 from audit.scanner.extract.facts import RegionKind
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.emitters import dropped_statements
@@ -54,8 +55,8 @@ class DeferredKernel(Rule):
     name = "deferred-kernel"
     level = Level.ERROR
     message = "puts off the work of a reachable GPU path"
-    invalid = INVALID
-    valid = VALID
+    invalid = (*INVALID, *STUB_INVALID)
+    valid = (*VALID, *STUB_VALID)
 
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield stubs, and success without the work."""

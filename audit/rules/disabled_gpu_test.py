@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from audit.rules.base import Rule
 from audit.rules.forms.disabled_examples import INVALID, VALID
 from audit.rules.forms.probes import Probes
+from audit.rules.forms.unknown_examples import DISABLED_VALID
 from audit.scanner.extract.facts import CallKind, ExitKind, MacroDefinition, RegionKind, Scope
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.cfg import Cfg, cfgs_of
@@ -66,7 +67,7 @@ class DisabledGpuTest(Rule):
     level = Level.WARNING
     message = "passes without a GPU"
     invalid = INVALID
-    valid = VALID
+    valid = (*VALID, *DISABLED_VALID)
 
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield early returns, probes, ignored tests and gates that never open."""
@@ -148,6 +149,9 @@ def _green_when_refused(judgement: Judgement, function: Fn) -> Iterator[Candidat
 def _empty_claims(judgement: Judgement, unit: Unit, probes: Probes) -> Iterator[Candidate]:
     """Yield the tests named after the GPU that open no device; where none is, the file that is."""
     stem = unit.path.rpartition("/")[2].removesuffix(".rs")
+    if not judgement.reach.opens_in_tests(unit.package):
+        # How this package opens a device is not known: that a test does not can't be told.
+        return
     is_claimed = unit.target_kind == "test" and _CLAIM.search(stem) is not None
     message = "is named after the GPU and never opens one"
     tests = [one for one in judgement.functions_of(unit) if one.is_test and one.has_body]

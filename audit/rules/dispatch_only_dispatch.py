@@ -31,6 +31,7 @@ class DispatchOnlyDispatch(Rule):
     name = "dispatch-only-dispatch"
     level = Level.ERROR
     message = "sends device data to the host implementation"
+    follows_device_data = True
     invalid = (
         Example(
             "device and host in one arm",

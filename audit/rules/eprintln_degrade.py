@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
+from audit.rules.forms.probes import OF_DEVICE
+from audit.rules.forms.unknown_examples import PRINT_VALID
 from audit.scanner.extract.facts import CallKind
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.failures import failure_of
+from audit.scanner.link.unit import Fn
 from audit.scanner.report import Level
 
 _PRINTS = frozenset({"print", "println", "eprint", "eprintln", "dbg"})
@@ -36,6 +39,7 @@ class EprintlnDegrade(Rule):
     name = "eprintln-degrade"
     level = Level.WARNING
     message = "prints on the failure path of GPU code"
+    follows_device_data = True
     invalid = (
         Example(
             "cause printed and dropped",
@@ -78,6 +82,7 @@ class EprintlnDegrade(Rule):
         ),
     )
     valid = (
+        *PRINT_VALID,
         Example(
             "warning behind a gate",
             """
@@ -125,8 +130,19 @@ class EprintlnDegrade(Rule):
                 if call.kind != CallKind.MACRO or call.name not in _PRINTS or call.region in seen:
                     continue
                 failure = failure_of(judgement.paths, judgement.summaries.flow(function), call)
-                if failure is not None:
+                if failure is not None and _speaks_of_device(judgement, function):
                     seen.add(call.region)
                     yield Candidate(
                         function.unit, call.start, call.end, function, failure.form, guard=failure.subject
                     )
+
+
+def _speaks_of_device(judgement: Judgement, function: Fn) -> bool:
+    """Say whether a function names the device or its data itself, or stands in GPU code.
+
+    A call may be taken for an operator's by its name alone: that is not enough to say that the device failed.
+    """
+    if judgement.is_gpu_located(function) or judgement.is_gpu_named(function):
+        return True
+    text = function.text(function.facts.name_start, function.facts.end)
+    return bool(OF_DEVICE.search(text)) or judgement.summaries.operands.names_device_type(text)

@@ -33,6 +33,7 @@ class FakeGpuFunction(Rule):
     name = "fake-gpu-function"
     level = Level.ERROR
     message = "named or located as GPU code, computes on the host only"
+    follows_device_data = True
     invalid = (
         Example(
             "whole buffer read for one truth value, behind the default feature",

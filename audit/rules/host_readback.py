@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
 from audit.rules.forms.remade import operands_made_on_host
+from audit.rules.forms.unknown_examples import READBACK_VALID
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.uses import Use
 from audit.scanner.report import Level
@@ -34,6 +35,7 @@ class HostReadback(Rule):
     name = "host-readback"
     level = Level.WARNING
     message = "takes device data through host memory on every call"
+    follows_device_data = True
     invalid = (
         Example(
             "launch whose outcome is reduced on the host",
@@ -210,6 +212,7 @@ class HostReadback(Rule):
         ),
     )
     valid = (
+        *READBACK_VALID,
         Example(
             "second pass on the device",
             """

@@ -192,6 +192,12 @@ class KernelInCore(Rule):
         ),
     )
 
+    def not_run_reason(self, judgement: Judgement) -> str:
+        """Say that the profile names no crate that dispatches."""
+        if judgement.profile.gpu.core_crates:
+            return ""
+        return f"the profile `{judgement.profile.name}` names no core crate (`gpu.core_crates`)"
+
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield the kernel texts, the kernels and the launch code of core crates."""
         for unit in judgement.workspace.units.values():

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
+from audit.rules.forms.unknown_examples import UNTESTED_INVALID, UNTESTED_VALID
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.made import MadeFunction
 from audit.scanner.link.presumed import is_given_away, presumed_names
@@ -15,7 +16,7 @@ from audit.scanner.report import Level
 
 # Who opens a device, or the handle of a library on it, or asks what it is, runs nothing there.
 _OPENS = re.compile(
-    r"^(?:get|init|initiali[sz]e|open|connect|create|set_?up)(?:_|$)|(?:^|_)(?:version|name)$"
+    r"^(?:get|init|initiali[sz]e|open|connect|create|set_?up)(?:_|$)|(?:^|_)(?:version|name|(?:buffer|workspace)_size)$"
 )
 
 
@@ -45,7 +46,9 @@ class MissingGpuTest(Rule):
     name = "missing-gpu-test"
     level = Level.WARNING
     message = "no test runs this operation on a device"
+    follows_device_data = True
     invalid = (
+        *UNTESTED_INVALID,
         Example(
             "no test at all",
             """
@@ -158,6 +161,7 @@ fn zero_stays_zero() {
         ),
     )
     valid = (
+        *UNTESTED_VALID,
         Example(
             "kernel tested",
             """

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from audit.rules.base import Rule
 from audit.rules.forms.punt_examples import INVALID, VALID
+from audit.rules.forms.unknown_examples import PUNT_INVALID, PUNT_VALID
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.paths import HostPath
 from audit.scanner.link.unit import Fn
@@ -35,8 +36,9 @@ class ReferencePunt(Rule):
     name = "reference-punt"
     level = Level.ERROR
     message = "accepts device tensors and has a host body only"
-    invalid = INVALID
-    valid = VALID
+    follows_device_data = True
+    invalid = (*INVALID, *PUNT_INVALID)
+    valid = (*VALID, *PUNT_VALID)
 
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield the host paths of functions that never reach the device."""
@@ -49,8 +51,9 @@ class ReferencePunt(Rule):
 
 
 def _is_kernel_driver(judgement: Judgement, function: Fn) -> bool:
-    """Say whether a function is named as GPU code and does launch: what it reads is no host body."""
-    return judgement.is_gpu_named(function) and function.index in judgement.summaries.launching
+    """Say whether a function launches itself, or is named as GPU code and does: it has no host body."""
+    reason = judgement.summaries.launching.get(function.index)
+    return reason is not None and (reason.callee is None or judgement.is_gpu_named(function))
 
 
 def _answers_request(judgement: Judgement, path: HostPath) -> bool:

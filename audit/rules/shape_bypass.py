@@ -32,6 +32,7 @@ class ShapeBypass(Rule):
     name = "shape-bypass"
     level = Level.ERROR
     message = "leaves the shapes, layouts or dtypes that the device path does not cover to the host"
+    follows_device_data = True
     invalid = (
         Example(
             "size, mode or rank that the device does not take",

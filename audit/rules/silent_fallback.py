@@ -42,6 +42,7 @@ class SilentFallback(Rule):
     name = "silent-fallback"
     level = Level.ERROR
     message = "computes on the host by default when the device path fails"
+    follows_device_data = True
     invalid = INVALID
     valid = VALID
 

@@ -43,6 +43,7 @@ class UngatedWarning(Rule):
     name = "ungated-warning"
     level = Level.ERROR
     message = "warns, and falls back to the host by default"
+    follows_device_data = True
     invalid = (
         Example(
             "warning and then the host body",

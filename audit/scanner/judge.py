@@ -114,6 +114,20 @@ class Judgement:
         """What the tests that open a device run."""
         return Reach(self.summaries)
 
+    @cached_property
+    def blind_reason(self) -> str:
+        """Why device data can't be followed at all; empty when it can."""
+        if not self.profile.is_generic or self.summaries.launching:
+            return ""
+        if not self.profile.downloads.isdisjoint(self.summaries.graph.calls_by_name):
+            return ""
+        return "no profile fits, and no call is one that the generic one knows as a launch or a transfer"
+
+    @property
+    def narrowed_reason(self) -> str:
+        """Why device data is followed less far than under a profile of the project's own words."""
+        return "no profile fits: known are only names that libraries share" if self.profile.is_generic else ""
+
     def functions_of(self, unit: Unit) -> list[Fn]:
         """Return the functions of a file."""
         return self._functions_by_path.get(unit.path, [])
@@ -261,7 +275,10 @@ def judge(
     for rule, candidates in zip(rules, candidates_of(judgement, rules, jobs), strict=True):
         found += [(rule, candidate) for candidate in candidates]
         reason = rule.not_run_reason(judgement)
-        runs.append(RuleRun(rule.id, RuleStatus.NOT_RUN if reason else RuleStatus.RAN, reason))
+        if reason:
+            runs.append(RuleRun(rule.id, RuleStatus.NOT_RUN, reason))
+        else:
+            runs.append(RuleRun(rule.id, RuleStatus.RAN, rule.narrowed_reason(judgement)))
     ordered = sorted(
         _with_rejected_kernels(judgement, rules, _one_per_cause(found)),
         key=lambda pair: (pair[1].unit.path, pair[1].start, pair[1].end, pair[0].id),

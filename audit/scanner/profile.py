@@ -17,6 +17,7 @@ from audit.scanner.errors import ScanError
 from audit.scanner.report import Level
 
 DEFAULT_PROFILE = "ferrotorch"
+GENERIC_PROFILE = "generic"
 # An entry of a list that stands for what the list holds in the profile that is extended.
 INHERITED = "..."
 
@@ -61,6 +62,7 @@ class TransferWords:
     transports: tuple[str, ...] = ()
     host_storage_patterns: tuple[str, ...] = ()
     host_only_patterns: tuple[str, ...] = ()
+    transfer_api_patterns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +179,11 @@ class Profile:
     setup: SetupWords
     ptx_targets: tuple[str, ...] = field(default=())
     levels: tuple[tuple[str, Level], ...] = field(default=())
+
+    @property
+    def is_generic(self) -> bool:
+        """Whether this is the profile for trees of which nothing is known: no other one fits."""
+        return self.name == GENERIC_PROFILE
 
     def is_gpu_crate(self, package: str) -> bool:
         """Say whether a package is a GPU crate by its name."""

@@ -9,10 +9,9 @@ from posixpath import basename
 from typing import NamedTuple
 
 from audit.scanner.link.cargo import Package, parse_packages
-from audit.scanner.profile import DEFAULT_PROFILE, Profile, load_profile
+from audit.scanner.profile import DEFAULT_PROFILE, GENERIC_PROFILE, Profile, load_profile
 from audit.scanner.source.base import Content, Source
 
-GENERIC_PROFILE = "generic"
 _SIDE_FOLDERS = frozenset({"examples", "benches", "tests", "xtask"})
 
 

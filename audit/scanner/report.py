@@ -165,7 +165,7 @@ class ManifestEntry:
 
 @dataclass(frozen=True, slots=True)
 class RuleRun:
-    """Whether one rule ran in this scan, and why not."""
+    """Whether one rule ran in this scan, and why not, or why it ran narrowed: its silence tells little."""
 
     rule_id: str
     status: RuleStatus

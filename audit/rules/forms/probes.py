@@ -16,7 +16,9 @@ _GIVEN_UP = re.compile(r"\s*(?:\.\s*(?:ok|is_ok|is_err)\(\)|$)")
 # A type or function whose name says that it is the device's, in any project's words.
 _WORDS = r"cuda|cudnn|cublas|gpu|wgpu|metal|rocm|hip|vulkan|opencl"
 _TYPES = "|".join(word.title() for word in _WORDS.split("|"))
-_OF_DEVICE = re.compile(rf"\b(?:{_TYPES})(?:[A-Z]\w*)?\b|(?:\b|_)(?:{_WORDS})(?:\b|_)")
+OF_DEVICE = re.compile(rf"\b(?:{_TYPES})(?:[A-Z]\w*)?\b|(?:\b|_)(?:{_WORDS})(?:\b|_)")
+# A device that something is told: `AllocationDevice::CUDA`, `Backend::Gpu`.
+_TOLD_DEVICE = re.compile(rf"\b[A-Z]\w*::(?:{_TYPES}|{_WORDS.upper()})\b")
 # How far the helpers of a test are followed.
 _DEPTH = 3
 
@@ -91,10 +93,13 @@ class Probes:
         )
 
     def computes(self, function: Fn) -> bool:
-        """Say whether a test calls operators that have a device path."""
-        launching = self._summaries.launching
+        """Say whether a test calls operators that have a device path, and whose operands say where they run.
+
+        What is given no tensor opens the device by itself.
+        """
+        launching, operands = self._summaries.launching, self._summaries.operands
         return any(
-            callee.index in launching and callee.is_product_code
+            callee.index in launching and callee.is_product_code and operands.holds_tensor(callee)
             for call in function.facts.calls
             for callee in self._summaries.resolver.resolve(function, call)
         )
@@ -104,13 +109,15 @@ class Probes:
 
         Whether that opens the device can't be told where a project's types are not known: it is not denied.
         """
+        if _TOLD_DEVICE.search(function.text(function.facts.body_start, function.facts.body_end)):
+            return True
         for call in function.facts.calls:
             if call.kind == CallKind.MACRO:
                 continue
             named = function.text(call.start, call.arguments_start)
             if call.kind == CallKind.METHOD:
                 named = function.text(call.name_start, call.arguments_start)
-            if _OF_DEVICE.search(named) and not self._probe.search(named):
+            if OF_DEVICE.search(named) and not self._probe.search(named):
                 return True
             if depth and any(
                 callee.is_test_code and self.names_device_code(callee, depth - 1)

@@ -51,7 +51,11 @@ class Stubs:
         for call in function.facts.calls:
             if call.kind != CallKind.MACRO or not _puts_off(function, call, is_named=is_named):
                 continue
-            if self._is_never_met(function, call) or _mixes_devices_up(self._judgement, function, call):
+            if (
+                self._is_never_met(function, call)
+                or self._is_out_of_use(function, call)
+                or _mixes_devices_up(self._judgement, function, call)
+            ):
                 continue
             if (
                 is_promised
@@ -69,6 +73,23 @@ class Stubs:
             (region.kind == RegionKind.CLOSURE and recovery(function, call.region) is not None)
             or self._is_wrong_kind(function, region)
             or self._is_refused_before(function, region)
+        )
+
+    def _is_out_of_use(self, function: Fn, call: Call) -> bool:
+        """Say whether a whole body serves only defaults of its trait which this type has its own of."""
+        if not function.trait or function.is_trait_default or call.region != 0:
+            return False
+        callers = [one for one, _ in self._judgement.summaries.callers(function) if one is not function]
+        own = {
+            one.name
+            for one in self._judgement.functions_of(function.unit)
+            if one.trait == function.trait and one.self_type == function.self_type
+        }
+        return bool(callers) and all(
+            one.trait == function.trait
+            and (one.is_trait_default or one.self_type != function.self_type)
+            and one.name in own
+            for one in callers
         )
 
     def _is_of_quantised(self, function: Fn, region: Region) -> bool:

@@ -18,6 +18,8 @@ _ASSOCIATED = re.compile(r"\bSelf::(\w+)")
 _TYPE_NAME = re.compile(r"\b[A-Z]\w+")
 _ALIAS = re.compile(rb"type (\w+)\s*=\s*([^;]+);")
 _LIST_TO_FILL = re.compile(r"&\s*(?:'\w+\s+)?mut\s+(?:Vec\s*<|\[)\s*(?:f(?:16|32|64)|bf16|T)\s*[>\]]")
+# A type that says itself that it is on the host: `TensorCpu`, `HostBuffer`.
+_HOST_TYPE = re.compile(r"^(?:Cpu|Host)(?:[A-Z]|$)|[a-z](?:Cpu|Host)(?:[A-Z]|$)")
 _LEAVES = re.compile(r"(?:return|break|continue)\b")
 _DEPTH = 5
 _BRANCHES = frozenset({RegionKind.THEN, RegionKind.ELSE, RegionKind.ARM})
@@ -187,6 +189,7 @@ class Operands:
             or len(word) == 1
             or word in self._host_types
             or word in self._workspace.struct_fields
+            or _HOST_TYPE.search(word) is not None
         )
 
     def makes_host_storage(self, text: str) -> bool:

@@ -69,6 +69,7 @@ class Pardons:
         self._check_name = any_pattern(graph.profile.setup.check_patterns)
         self._optimizer_path = any_pattern(graph.profile.autograd.optimizer_path_patterns)
         self._export_name = any_pattern(graph.profile.setup.export_patterns)
+        self._transfer_name = any_pattern(graph.profile.transfer.transfer_api_patterns)
 
     def pardon(self, function: Fn, call: Call) -> str:
         """Say what makes reading device data on the host legal at a call; empty when nothing does."""
@@ -78,7 +79,7 @@ class Pardons:
         """Say for what purpose a function may read: nothing it does is work of the device."""
         if function.name in self._graph.profile.transfer.transfer_apis or _READING.match(function.name):
             return "transfer-api"
-        if _MOVES_OFF.search(function.self_type or ""):
+        if _MOVES_OFF.search(function.self_type or "") or self._transfer_name.search(function.name):
             return "transfer-api"
         if self.is_setup(function):
             return "setup"

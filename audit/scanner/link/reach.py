@@ -8,6 +8,7 @@ from collections.abc import Container, Iterable
 from functools import cached_property
 
 from audit.scanner.extract.facts import Call, CallKind
+from audit.scanner.link.cargo import Package
 from audit.scanner.link.closure import Closure
 from audit.scanner.link.expressions import Expressions
 from audit.scanner.link.made import MadeFunctions
@@ -101,6 +102,19 @@ class Reach:
     def opens_device(self, function: Fn) -> bool:
         """Say whether a function opens a device, by itself or through what it calls."""
         return function.index in self._opening
+
+    def opens_in_tests(self, package: Package | None) -> bool:
+        """Say whether a package's tests open a device by words of the profile, or the profile fits."""
+        if not self._summaries.profile.is_generic:
+            return True
+        return package is not None and package.name in self._opening_packages
+
+    @cached_property
+    def _opening_packages(self) -> frozenset[str]:
+        opening = (self.functions[index] for index in self._opening)
+        return frozenset(
+            one.unit.package.name for one in opening if one.is_test and one.unit.package is not None
+        )
 
     def is_dead(self, function: Fn) -> bool:
         """Say whether a function needs a feature that its package does not declare: it is never compiled."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict, deque
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from audit.scanner.extract.facts import Call, CallKind, RegionKind
@@ -175,6 +176,7 @@ class Reads:
             self._is_metadata(function, call)
             or self._is_own_method(function, call)
             or is_status(function, call)
+            or _is_only_recorded(function, call, self._graph.resolver.arguments(function, call))
         ):
             return None
         operand = self._graph.operand(function, call)
@@ -334,6 +336,18 @@ class Reads:
             or (self._graph.is_gpu_located(function) and function.index not in self._launches.found)
             or self._is_host_only(function)
         )
+
+
+def _is_only_recorded(function: Fn, call: Call, arguments: Sequence[str]) -> bool:
+    """Say whether a download is a statement that fills nothing and yields nothing: an order for later."""
+    if (
+        call.kind != CallKind.METHOD
+        or len(arguments) != 1
+        or arguments[0].lstrip().startswith(("&mut", "|", "move"))
+    ):
+        return False
+    before = function.unit.data[function.facts.body_start : call.start].rstrip()
+    return before.endswith((b"{", b"}", b";")) and function.text(call.end, call.end + 1) == ";"
 
 
 _TURBOFISH = re.compile(r"::<[^<>]*>")

@@ -35,12 +35,14 @@ REPOSITORY_ROOT = "REPOROOT"
 FILE_NOT_SCANNED = "file-not-scanned"
 FILE_SCANNED_IN_PART = "file-scanned-in-part"
 RULE_NOT_RUN = "rule-not-run"
+RULE_NARROWED = "rule-narrowed"
 
 _NAMESPACE = uuid.UUID("f1f7b6a2-6b1e-5f0e-9d53-0c7a4f9f2b11")
 _NOTIFICATIONS = {
     FILE_NOT_SCANNED: "A file was not scanned: what it held before is neither found nor gone.",
     FILE_SCANNED_IN_PART: "A file was scanned where it parses: what it held before may still be there.",
     RULE_NOT_RUN: "A rule did not run: it has found nothing out.",
+    RULE_NARROWED: "A rule ran and could report only a part of what it looks for: its silence tells little.",
 }
 
 
@@ -190,13 +192,15 @@ def _file_notifications(report: ScanReport) -> Iterator[Json]:
 
 def _rule_notifications(report: ScanReport, index_of: Mapping[str, int]) -> Iterator[Json]:
     for run in report.rule_runs:
-        if run.status is RuleStatus.RAN:
+        has_run = run.status is RuleStatus.RAN
+        if has_run and not run.reason:
             continue
+        status = "narrowed" if has_run else run.status.value
         yield {
-            "descriptor": {"id": RULE_NOT_RUN},
+            "descriptor": {"id": RULE_NARROWED if has_run else RULE_NOT_RUN},
             "associatedRule": {"id": run.rule_id, "index": index_of.get(run.rule_id, -1)},
-            "level": "error" if run.status is RuleStatus.FAILED else "warning",
-            "message": {"text": f"{run.rule_id} {run.status.value}: {run.reason}"},
+            "level": "error" if run.status is RuleStatus.FAILED else "note" if has_run else "warning",
+            "message": {"text": f"{run.rule_id} {status}: {run.reason}"},
         }
 
 

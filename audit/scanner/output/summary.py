@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from audit.rules.base import Rule
 from audit.scanner.baseline import Comparison
 from audit.scanner.output.style import Style, visible
+from audit.scanner.profile import GENERIC_PROFILE
 from audit.scanner.report import BaselineState, FileStatus, Level, Result, RuleStatus, ScanReport
 from audit.scanner.suppression import is_suppressed
 
@@ -28,6 +29,7 @@ def summary(
         yield from _against_baseline(comparison, style)
     yield from _files_not_scanned(report, style)
     yield from _rules_not_run(report, rules, style)
+    yield from _rules_narrowed(report, rules, style)
 
 
 def plural(count: int, noun: str) -> str:
@@ -135,3 +137,24 @@ def _rules_not_run(report: ScanReport, rules: Sequence[Rule], style: Style) -> I
     yield style.paint(f"Not run: {plural(len(runs), 'rule')}, which found nothing out", "bold", "yellow")
     for run in runs:
         yield f"  {run.rule_id} {names.get(run.rule_id, '')}  {visible(run.reason)}"
+
+
+def _rules_narrowed(report: ScanReport, rules: Sequence[Rule], style: Style) -> Iterator[str]:
+    """Yield which rules ran with half an eye: what they did not report is not clean."""
+    names = {rule.id: rule.name for rule in rules}
+    by_reason: dict[str, list[str]] = {}
+    for run in report.rule_runs:
+        if run.status is RuleStatus.RAN and run.reason:
+            by_reason.setdefault(run.reason, []).append(f"{run.rule_id} {names.get(run.rule_id, '')}")
+    for reason, narrowed in by_reason.items():
+        yield ""
+        title = f"Narrowed: {plural(len(narrowed), 'rule')}, whose silence tells little"
+        yield style.paint(title, "bold", "yellow")
+        yield f"  {visible(reason)}"
+        for name in narrowed:
+            yield f"  {name}"
+    if report.profile_name == GENERIC_PROFILE:
+        yield ""
+        yield style.paint("No profile fits this project", "bold", "yellow")
+        yield "  Write one to have its own words known: a TOML file of a few names that extends a profile,"
+        yield "  given with `--profile FILE`. How: docs/write-a-profile.md."

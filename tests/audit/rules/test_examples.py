@@ -50,7 +50,10 @@ def test_exactly_the_marked_lines_are_flagged(rule: Rule, example: Example) -> N
     if rule.needs_assembler:
         assert ASSEMBLER is not None, "the extra `ptx` brings the assembler"
     report = scan(
-        MemorySource(example_files(example)), profile=load_profile(), rules=RULES, assembler=ASSEMBLER
+        MemorySource(example_files(example)),
+        profile=load_profile(example.profile),
+        rules=RULES,
+        assembler=ASSEMBLER,
     )
     flagged = {
         result.region.start_line
