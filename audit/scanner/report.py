@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -208,6 +208,7 @@ class ScanReport:
     was found again, or of which the code does not tell, is not in it.
     `level_overrides` are the levels that the project gave to rules in place of their own, by the rules' ids;
     `policy_version` is the policy that a server judged under, empty for the one that came with the scanner.
+    `own_clauses` are the clauses that the project added to it, by the rules that rest on them.
     """
 
     scanner_version: str
@@ -224,6 +225,7 @@ class ScanReport:
     outcomes: Mapping[int, SiteOutcome] = field(default_factory=dict)
     level_overrides: Mapping[str, Level] = field(default_factory=dict)
     policy_version: str = ""
+    own_clauses: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,14 +103,20 @@ def field_precision(
 
 
 def labels(*, repository: Repository, rule_id: str = "", form: str = "", commit: str = "") -> Iterator[Label]:
-    """Yield a label for each site that a person judged, in order of place; `commit` is the start of an id."""
+    """Yield a label for each site that a person judged, in order of place; `commit` is the start of an id.
+
+    Both lines are of the commit that was judged; where its result is not kept, only the first is known.
+    """
     rulings = rulings_judging(
         repositories=Repository.objects.filter(pk=repository.pk), rule_id=rule_id, form=form
     )
     if commit:
         rulings = rulings.filter(commit__object_id__startswith=commit)
     ruled_on = Result.objects.filter(
-        site=OuterRef("site_id"), path=OuterRef("path"), start_line=OuterRef("line")
+        site=OuterRef("site_id"),
+        scan_run__commit=OuterRef("commit"),
+        path=OuterRef("path"),
+        start_line=OuterRef("line"),
     ).order_by("-scan_run_id")
     rows = (
         rulings.order_by("path", "line", "id")

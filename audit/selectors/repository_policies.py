@@ -94,6 +94,17 @@ def levels_of(*, repository: Repository, version: str) -> dict[str, Level]:
     return dict(edition.levels) if edition is not None else {}
 
 
+def own_clauses_by_rule(*, repository: Repository, version: str) -> dict[str, tuple[str, ...]]:
+    """Return the ids of a repository's own clauses in a version, by the rules that rest on them."""
+    parsed = PolicyVersion.parse(version)
+    edition = edition_of(repository=repository, version=parsed) if parsed is not None else None
+    found: dict[str, tuple[str, ...]] = {}
+    for clause in edition.clauses if edition is not None else ():
+        for rule_id in clause.rules:
+            found[rule_id] = (*found.get(rule_id, ()), clause.id)
+    return found
+
+
 def clauses_resting(clauses: Iterable[Clause], *, rule_id: str, form: str = "") -> tuple[Clause, ...]:
     """Return those of a repository's own clauses that a rule, or one of its forms, rests on."""
     return tuple(clause for clause in clauses if rule_id in clause.rules or (form and form in clause.forms))

@@ -19,6 +19,7 @@ from audit.scanner.baseline import Comparison
 from audit.scanner.output.sarif import sarif_log
 from audit.scanner.output.sarif_result import SOURCE_ROOT, Json, result_to_sarif
 from audit.scanner.output.source_text import SourceTexts
+from audit.scanner.output.summary import plural
 from audit.scanner.report import Level, Result, ScanReport
 from audit.scanner.suppression import is_suppressed
 
@@ -51,12 +52,12 @@ class GitHubLog:
 def github_log(
     report: ScanReport, rules: Sequence[Rule], texts: SourceTexts, comparison: Comparison | None = None
 ) -> GitHubLog:
-    """Return the scan for GitHub: what is suppressed, absent or of level none is left out."""
+    """Return the scan for GitHub: what is suppressed or absent is left out, level none is a note."""
     shown = list(report.results)
     if comparison:
         # Not seen is not gone: left out, GitHub would close the alert as fixed.
         shown += [unseen.result for unseen in comparison.unseen]
-    open_results = [one for one in shown if not is_suppressed(one) and one.level is not Level.NONE]
+    open_results = [one for one in shown if not is_suppressed(one)]
     kept = sorted(open_results, key=lambda result: _ORDER.index(result.level))[:MAX_RESULTS]
     log = sarif_log(report, rules)
     run = log["runs"][0]
@@ -72,7 +73,7 @@ def github_log(
         notification.pop("locations", None)
     for descriptor, rule in zip(run["tool"]["driver"]["rules"], rules, strict=True):
         _complete(descriptor, report.level_overrides.get(rule.id, rule.level))
-    return GitHubLog(log, _remarks(len(open_results)))
+    return GitHubLog(log, _remarks(open_results))
 
 
 def line_hashes(text: str, lines: Iterable[int]) -> dict[int, str]:
@@ -122,6 +123,9 @@ def _result(
 ) -> Json:
     sarif = result_to_sarif(result, index_of.get(result.rule_id, -1), prefix)
     sarif.pop("suppressions", None)
+    if result.level is Level.NONE:
+        del sarif["kind"]
+        sarif["level"] = Level.NOTE.value
     line_hash = hashes.get((result.path, result.region.start_line))
     if line_hash:
         sarif["partialFingerprints"][LINE_HASH] = line_hash
@@ -136,7 +140,7 @@ def _result(
 def _complete(descriptor: Json, level: Level) -> None:
     for key in ("shortDescription", "fullDescription"):
         descriptor[key] = {"text": _shortened(descriptor[key]["text"])}
-    descriptor["properties"] = {
+    descriptor["properties"] |= {
         # No `security` tag and no `security-severity`: these are no vulnerabilities.
         "tags": ["correctness", "gpu"],
         "precision": "high",
@@ -153,10 +157,15 @@ def _shortened(text: str) -> str:
     return f"{text[:cut]}…"
 
 
-def _remarks(count: int) -> tuple[str, ...]:
+def _remarks(results: Sequence[Result]) -> tuple[str, ...]:
+    quiet = sum(one.level is Level.NONE for one in results)
+    remarks = [f"{plural(quiet, 'result')} of level none: told to GitHub as a note."] if quiet else []
+    count = len(results)
     if count > MAX_RESULTS:
         left_out = count - MAX_RESULTS
-        return (f"GitHub takes {MAX_RESULTS:,} results: {left_out:,} of the lowest level are left out.",)
-    if count > SHOWN_RESULTS:
-        return (f"GitHub shows {SHOWN_RESULTS:,} results: {count - SHOWN_RESULTS:,} will not be seen.",)
-    return ()
+        remarks.append(
+            f"GitHub takes {MAX_RESULTS:,} results: {left_out:,} of the lowest level are left out."
+        )
+    elif count > SHOWN_RESULTS:
+        remarks.append(f"GitHub shows {SHOWN_RESULTS:,} results: {count - SHOWN_RESULTS:,} will not be seen.")
+    return tuple(remarks)

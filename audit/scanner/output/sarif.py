@@ -79,7 +79,7 @@ def _driver(report: ScanReport, rules: Sequence[Rule]) -> Json:
         "name": TOOL_NAME,
         "version": report.scanner_version,
         "semanticVersion": report.scanner_version,
-        "rules": [_descriptor(rule) for rule in rules],
+        "rules": [_descriptor(rule, report.own_clauses.get(rule.id, ())) for rule in rules],
         "notifications": [
             {"id": name, "name": name, "shortDescription": {"text": text}}
             for name, text in _NOTIFICATIONS.items()
@@ -87,7 +87,7 @@ def _driver(report: ScanReport, rules: Sequence[Rule]) -> Json:
     }
 
 
-def _descriptor(rule: Rule) -> Json:
+def _descriptor(rule: Rule, own_clauses: Sequence[str]) -> Json:
     doc = rule_doc(rule)
     return {
         "id": rule.id,
@@ -97,7 +97,7 @@ def _descriptor(rule: Rule) -> Json:
         "help": {"text": doc.text or rule.message, "markdown": doc.markdown or rule.message},
         "messageStrings": {"default": {"text": rule.message}},
         "defaultConfiguration": {"level": rule.level.value},
-        "properties": {"clauses": list(RULE_CLAUSES.get(rule.id, ()))},
+        "properties": {"clauses": [*RULE_CLAUSES.get(rule.id, ()), *own_clauses]},
     }
 
 
@@ -106,7 +106,8 @@ def _guid(report: ScanReport) -> str:
     seen = [f"{entry.path}\0{entry.blob_id}\0{entry.status}" for entry in report.manifest]
     judged = [f"{run.rule_id}\0{run.status}" for run in report.rule_runs]
     judged += [f"{rule_id}\0{level}" for rule_id, level in report.level_overrides.items()]
-    words = [report.scanner_version, report.profile_hash, report.ptxas_version, *seen, *judged]
+    policy = report.policy_version or CURRENT_VERSION
+    words = [report.scanner_version, report.profile_hash, report.ptxas_version, policy, *seen, *judged]
     return str(uuid.uuid5(_NAMESPACE, "\n".join(words)))
 
 

@@ -35,6 +35,9 @@ def result_to_sarif(result: Result, rule_index: int, path_prefix: str = "") -> J
         "partialFingerprints": dict(result.partial_fingerprints),
         "properties": {"crate": result.crate, "form": result.form, "details": dict(result.properties)},
     }
+    if result.level is Level.NONE:
+        # The standard keeps this level for results that are no problem; `kind` is `fail` where none is told.
+        sarif["kind"] = "informational"
     if result.evidence:
         steps = [_step_to_sarif(step, path_prefix) for step in result.evidence]
         sarif["codeFlows"] = [{"threadFlows": [{"locations": steps}]}]

@@ -248,10 +248,15 @@ class ChoiceOut(Schema):
 
 
 class SiteDetail(SiteOut):
-    """A site with its evidence, rationale and history."""
+    """A site with its evidence, rationale and history.
+
+    `own_clauses` are those of the repository's own policy in `policy_version`, under which it was judged.
+    """
 
     rule_name: str
     clauses: list[str]
+    own_clauses: list[str]
+    policy_version: str
     evidence: list[dict[str, Any]]
     snippet: str
     rationale: list[str]

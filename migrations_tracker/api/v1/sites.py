@@ -232,6 +232,8 @@ def _detail(data: SitePageData) -> SiteDetail:
         **plain,
         rule_name=data.rule.name,
         clauses=[clause.id for clause in (*data.clauses, *data.outcome_clauses)],
+        own_clauses=[clause.id for clause in data.own_policy.then.clauses],
+        policy_version=data.result.scan_run.policy_version if data.result else "",
         evidence=list(data.result.evidence) if data.result else [],
         snippet=data.result.snippet if data.result else "",
         rationale=[rationale.text for _, rationale in data.rationales],

@@ -11,7 +11,8 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
 from audit.knowledge.labels import label_lines
-from audit.models import FallbackSite, PrecedentKind, Repository
+from audit.models import FallbackSite, PrecedentKind, Repository, Result
+from audit.scanner.report import Region
 from audit.selectors.field_precision import FieldPrecision, field_precision, labels
 from audit.services.precedents import precedent_record, precedents_end
 from tests.factories import ingest, make_report, make_repository, make_result, make_user
@@ -110,6 +111,16 @@ def test_a_label_holds_place_rule_verdict_and_reason(sites: dict[str, FallbackSi
         "confidence": 1.0,
     }
     assert [(row["symbol"], row["verdict"]) for row in rows] == [("relu", "allowed"), ("exp", "violation")]
+
+
+def test_a_label_ends_where_the_judged_commit_has_the_end(sites: dict[str, FallbackSite], ada: User) -> None:
+    ruled(sites["relu"], PrecedentKind.NOT_A_SITE, ada)
+    (before,) = labels(repository=sites["relu"].repository, rule_id="FT001")
+    longer = make_result("minitorch_gpu::ops::relu", region=Region(10, 5, 99, 6), form="a")
+    ingest(sites["relu"].repository, make_report([longer]))
+    assert Result.objects.filter(site=sites["relu"], end_line=99, start_line=10).exists()
+    assert list(labels(repository=sites["relu"].repository, rule_id="FT001")) == [before]
+    assert before.end_line == 13
 
 
 def test_labels_are_as_many_as_were_judged_and_narrow_alike(

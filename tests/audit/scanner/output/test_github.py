@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -100,6 +101,22 @@ def test_it_would_take_an_absent_result_for_an_open_alert_and_close_one_that_was
     ]
     assert symbols == ["gpu::kernels::gpu_add", "unseen"]
     assert not any("baselineState" in result for result in run["results"])
+
+
+def test_it_would_close_a_result_of_level_none_as_fixed_so_it_is_told_as_a_note() -> None:
+    report = make_report(make_result(), replace(make_result(symbol="c::other"), level=Level.NONE))
+    made = github_log(report, RULES, TEXTS)
+    results = valid(made.log)["results"]
+    assert [one["level"] for one in results] == ["error", "note"]
+    assert all("kind" not in one for one in results)
+    assert made.remarks == ("1 result of level none: told to GitHub as a note.",)
+    assert github_log(make_report(make_result()), RULES, TEXTS).remarks == ()
+
+
+def test_a_rule_keeps_the_clauses_it_rests_on() -> None:
+    report = replace(make_report(), own_clauses={"FT001": ("P1",)})
+    [first, *_] = run_of(report)["tool"]["driver"]["rules"]
+    assert first["properties"]["clauses"] == ["F1", "M2", "M4", "P1"]
 
 
 def test_it_would_take_security_words_for_a_vulnerability() -> None:

@@ -22,6 +22,7 @@ from audit.scanner.report import (
     BaselineState,
     EvidenceStep,
     FileStatus,
+    Level,
     ManifestEntry,
     Outcome,
     Region,
@@ -248,3 +249,21 @@ def test_a_run_is_named_by_what_it_saw(status: FileStatus) -> None:
         for each in (report, make_report(manifest=(ManifestEntry(FILE, "f" * 40, status),)), make_report())
     }
     assert len(guids) == 3
+
+
+def test_a_run_is_named_by_the_policy_it_was_judged_under_too() -> None:
+    guids = {
+        sarif_log(replace(make_report(), policy_version=version), RULES)["runs"][0]["automationDetails"][
+            "guid"
+        ]
+        for version in ("", CURRENT_VERSION, "1+1", "1+2")
+    }
+    assert len(guids) == 3, "the one that came with the scanner is the house's"
+
+
+def test_a_result_of_level_none_is_no_problem_in_the_words_of_the_standard() -> None:
+    run = valid(sarif_log(make_report(make_result(), replace(make_result(), level=Level.NONE)), RULES))
+    assert [(one["level"], one.get("kind", "fail")) for one in run["results"]] == [
+        ("error", "fail"),
+        ("none", "informational"),
+    ]
