@@ -5,7 +5,7 @@ TOOL := .venv/bin
 # Quoted for the shell, so that a path with spaces or quotes arrives as it was given.
 quoted = '$(subst ','\'',$(1))'
 
-.PHONY: help run test check fix accuracy bench lock docs setup
+.PHONY: help run test check fix accuracy bench lock docs screenshots setup
 
 help:  ## List the targets
 	@sed -nE 's/^([a-z]+):.*##/\1:/p' $(MAKEFILE_LIST) | column -t -s ':'
@@ -45,6 +45,11 @@ bench: setup  ## Measure speed, as ratios against peers in the same run
 
 docs: setup  ## Write the pages of docs/ that are made from the code
 	$(PYTHON_OF_VENV) -m tools.write_docs
+
+screenshots: setup  ## Make the documentation's pictures anew, with the browser's tests
+	@tools/browser.sh
+	@FERROAUDIT_REQUIRE_BROWSER=1 FERROAUDIT_SCREENSHOTS=docs/images \
+	  $(PYTHON_OF_VENV) -m pytest -q tests/browser/test_pictures.py -k each_picture_can_be_made
 
 COMPILE := $(TOOL)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --quiet \
   --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"

@@ -9,6 +9,7 @@ from audit.selectors.history import Counts, Series
 
 WIDTH, HEIGHT = 900, 280
 _LEFT, _RIGHT, _TOP, _BOTTOM = 48, 8, 10, 26
+_LABEL = 60  # How wide a date is.
 SERIES_SHOWN = 8
 POINTS_SHOWN = 200
 OTHERS = "others"
@@ -26,10 +27,11 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A mark on an axis."""
+    """A mark on an axis; a label that begins at the edge would end beyond it, so it `ends` there instead."""
 
     at: float
     label: str
+    ends: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,5 +103,6 @@ def _dates(counts: Counts, across: float) -> list[Tick]:
     for number in range(0, len(counts.scans), every):
         commit = counts.scans[number].scan_run.commit
         when = commit.committed_at or counts.scans[number].created_at
-        ticks.append(Tick(round(_LEFT + number * across, 1), when.strftime("%Y-%m-%d")))
+        at = round(_LEFT + number * across, 1)
+        ticks.append(Tick(at, when.strftime("%Y-%m-%d"), ends=at > WIDTH - _RIGHT - _LABEL))
     return ticks[:6]
