@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from audit.rules.base import Example, Rule
+from audit.rules.base import Rule
+from audit.rules.forms.gap_examples import INVALID, VALID
 from audit.scanner.extract.facts import RegionKind
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.comments import CommentBlock, blocks_of, function_at, span_of
@@ -43,9 +44,20 @@ _GAPS = (
 )
 # What is no GPU falls back to nothing: the host is its device.
 _NO_GPU = re.compile(r"(?i)\b(?:non-|no |not )(?:gpu|cuda|metal|accelerat)")
+# What ran out or broke down is no case that a caller could ask about beforehand.
+_BREAKS_DOWN = re.compile(
+    r"(?i)\b(?:alloc\w*|memory|oom|launch(?:es)?|transfers?|uploads?|copy|copies)\b[^.;]{0,20}"
+    r"\b(?:fail\w*|errors?)\b"
+)
+# Data that is made on the host and uploaded: nothing of the device is computed there.
+_BUILT = re.compile(rf"(?i){_HOST}[\s-]*(?:side\s+)?(?:builds?|built|alloc\w*|construct\w*|fills?|init\w*)\b")
 _SUBJECTS = (b"cpu", b"host", b"interpreter", b"implemented", b"supported")
 _SUBJECT = re.compile(rb"(?i)cpu|host|interpreter|not (?:yet )?(?:implemented|supported)")
-_REFUSES = re.compile(r"(?i)\b(?:error(?:s|ed)? out|refus|reject|returns? an? (?:structured )?error)")
+_REFUSES = re.compile(
+    r"(?i)\b(?:error(?:s|ed)? out|refus|reject|returns? an? (?:structured )?error"
+    r"|structured [`'\"]?err(?:or)?\b)"
+    r"|\bnever (?:silently )?(?:degrades?|falls?)\b"
+)
 
 
 class CommentOnlyGap(Rule):
@@ -72,158 +84,8 @@ class CommentOnlyGap(Rule):
     level = Level.NOTE
     message = "states a capability gap in a comment only"
     follows_device_data = True
-    invalid = (
-        Example(
-            "what is lacking, at the line that says it",
-            """
-            /// Running sum of each row.
-            ///
-            /// There is no GPU kernel for this yet, CUDA inputs go through the host.  //~ FT014
-            pub fn cumsum(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
-                let data = x.data_vec()?;
-                Tensor::from_storage(TensorStorage::cpu(running_sum(&data)), x.shape().to_vec(), false)
-            }
-
-            // Higher ranks are materialised in host memory.  //~ FT014
-            pub fn dense(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
-                if x.is_cuda() && x.ndim() <= 8 {
-                    return launch_copy(x);
-                }
-                let data = x.data_vec()?;
-                Tensor::from_storage(TensorStorage::on_device(data, x.device())?, x.shape().to_vec(), false)
-            }
-            """,
-            path="ferrotorch-core/src/lib.rs",
-        ),
-        Example(
-            "dtype gap in a comment",
-            """
-            pub fn split(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
-                if x.is_cuda() && is_f32(x) {
-                    return launch_split(x);
-                }
-                // CPU path (also serves as fallback for non-f32 or missing backend).  //~ FT014
-                let data = x.data_vec()?;
-                Tensor::from_storage(TensorStorage::cpu(data), x.shape().to_vec(), false)
-            }
-            """,
-            path="ferrotorch-core/src/lib.rs",
-        ),
-        Example(
-            "case that is routed to the host",
-            """
-            pub fn irfft(x: &Tensor<f32>, n: usize) -> FerrotorchResult<Tensor<f32>> {
-                // Other lengths wait: that case still routes through the host below.  //~ FT014
-                if x.is_cuda() && n == x.numel() {
-                    return launch_irfft(x);
-                }
-                let data = x.data_vec()?;
-                Tensor::from_storage(TensorStorage::cpu(data), x.shape().to_vec(), false)
-            }
-            """,
-            path="ferrotorch-core/src/lib.rs",
-        ),
-        Example(
-            "gap in the documentation",
-            """
-            /// Gathers on the device up to rank 8. Higher ranks fall back to the  //~ FT014
-            /// host if there is no backend.
-            pub fn gather(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
-                if x.is_cuda() && x.ndim() <= 8 {
-                    return launch_gather(x);
-                }
-                let data = x.data_vec()?;
-                Tensor::from_storage(TensorStorage::cpu(data), x.shape().to_vec(), false)
-            }
-            """,
-            path="ferrotorch-core/src/lib.rs",
-        ),
-    )
-    valid = (
-        Example(
-            "stale comment beside a refusal",
-            """
-            pub fn split(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
-                if x.is_cuda() {
-                    return Err(FerrotorchError::NotImplementedOnCuda { op: "split" });
-                }
-                // CPU path (also serves as fallback for non-f32 or missing backend).
-                let data = x.data_vec()?;
-                Tensor::from_storage(TensorStorage::cpu(data), x.shape().to_vec(), false)
-            }
-            """,
-            path="ferrotorch-core/src/lib.rs",
-        ),
-        Example(
-            "case that the host notices",
-            """
-            /// The empty case is detected on the host.
-            pub fn mean(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
-                let data = x.data_vec()?;
-                Tensor::from_storage(TensorStorage::cpu(data), x.shape().to_vec(), false)
-            }
-            """,
-            path="ferrotorch-core/src/lib.rs",
-        ),
-        Example(
-            "falling back to another way in a text that names the host for something else",
-            """
-            pub fn rearrange(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
-                // General way: permute, then copy. Its memory comes from the CPU allocator.
-                // If an operator declines the shape, we fall back to the index walk below.
-                let data = x.data_vec()?;
-                Tensor::from_storage(TensorStorage::cpu(data), x.shape().to_vec(), false)
-            }
-            """,
-            path="ferrotorch-core/src/lib.rs",
-        ),
-        Example(
-            "falling back that is denied",
-            """
-            /// For other dtypes it gives `NotImplementedOnCuda` instead of falling through to a host fold.
-            pub fn fold(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
-                if x.is_cuda() && is_f32(x) {
-                    return launch_fold(x);
-                }
-                let data = x.data_vec()?;
-                Tensor::from_storage(TensorStorage::cpu(data), x.shape().to_vec(), false)
-            }
-            """,
-            path="ferrotorch-core/src/lib.rs",
-        ),
-        Example(
-            "branch of who opted in",
-            """
-            pub fn split(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
-                if x.is_cuda() && is_f32(x) {
-                    return launch_split(x);
-                }
-                if std::env::var("FERROTORCH_ENABLE_GPU_FALLBACK").is_ok() {
-                    // Other dtypes fall through to the CPU path if they get here.
-                    tracing::warn!("split on the host");
-                }
-                // If FERROTORCH_ENABLE_GPU_FALLBACK was set, other dtypes fall through to the CPU path.
-                let data = x.data_vec()?;
-                Tensor::from_storage(TensorStorage::cpu(data), x.shape().to_vec(), false)
-            }
-            """,
-            path="ferrotorch-core/src/lib.rs",
-        ),
-        Example(
-            "heading",
-            """
-            pub fn scale(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
-                if x.is_cuda() {
-                    return launch_scale(x);
-                }
-                // CPU path
-                let data = x.data()?;
-                Tensor::from_storage(TensorStorage::cpu(data), x.shape().to_vec(), false)
-            }
-            """,
-            path="ferrotorch-core/src/lib.rs",
-        ),
-    )
+    invalid = INVALID
+    valid = VALID
 
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield the first comment of a function that states a gap the function has."""
@@ -235,6 +97,8 @@ class CommentOnlyGap(Rule):
             if not any(_reads_openly(judgement, function) for function in functions):
                 continue
             seen: set[int] = set()
+            documented: set[int] = set()
+            found: list[tuple[Fn, CommentBlock, int]] = []
             for block in blocks_of(judgement.workspace.units[path], _SUBJECTS):
                 if not _SUBJECT.search(block.unit.data, block.start, block.end):
                     continue
@@ -247,9 +111,14 @@ class CommentOnlyGap(Rule):
                 if gap is None or not _has_gap(judgement, holder) or _is_asked_for(holder, block, gate):
                     continue
                 seen.add(holder.index)
-                form = "doc-gap" if block.is_doc else "gap-comment"
-                start, end = span_of(block, gap)
-                yield Candidate(block.unit, start, end, holder, form, guard=block.text)
+                if block.is_doc:
+                    documented.add(holder.index)
+                found.append((holder, block, gap))
+            for holder, block, gap in found:
+                if not (block.is_doc and _is_told_by_callers(judgement, holder, documented)):
+                    form = "doc-gap" if block.is_doc else "gap-comment"
+                    start, end = span_of(block, gap)
+                    yield Candidate(block.unit, start, end, holder, form, guard=block.text)
         yield from _gaps_of_types(judgement)
 
 
@@ -290,17 +159,33 @@ def _gap(text: str, *, in_gpu_code: bool) -> int | None:
     if _CASE_AND_HOST.match(text):
         falls = next((one for one in _FALLS.finditer(text) if not _DENIED.search(text, 0, one.start())), None)
         if falls is not None and _says_where(text, falls.start()) and not _NO_GPU.search(text):
-            return falls.start()
+            start, stop = _sentence(text, falls.start())
+            is_gap = not _BREAKS_DOWN.search(text, start, stop) and not _BUILT.search(
+                text, falls.start(), stop
+            )
+            return falls.start() if is_gap else None
     found = (gap.search(text) for gap in _GAPS)
     return next((one.end() - 1 for one in found if one is not None), None)
 
 
 def _says_where(text: str, offset: int) -> bool:
     """Say whether the sentence at an offset, or the heading of its text, names the host."""
+    start, stop = _sentence(text, offset)
+    return bool(_NAMES_HOST.search(text, start, stop) or _NAMES_HOST.search(text, 0, _sentence(text, 0)[1]))
+
+
+def _sentence(text: str, offset: int) -> tuple[int, int]:
+    """Return the span of the sentence at an offset."""
     ends = [0, *(end.end() for end in _SENTENCE_END.finditer(text)), len(text)]
-    start = max(end for end in ends if end <= offset)
-    stop = min(end for end in ends if end > offset)
-    return bool(_NAMES_HOST.search(text, start, stop) or _NAMES_HOST.search(text, 0, ends[1]))
+    return max(end for end in ends if end <= offset), min(end for end in ends if end > offset)
+
+
+def _is_told_by_callers(judgement: Judgement, function: Fn, documented: set[int]) -> bool:
+    """Say whether a private function's documentation repeats that of all who call it: one gap, told once."""
+    if function.facts.visibility:
+        return False
+    callers = {one.index for one, _ in judgement.summaries.callers(function) if one.is_product_code}
+    return bool(callers) and callers <= documented
 
 
 def _has_gap(judgement: Judgement, function: Fn) -> bool:
