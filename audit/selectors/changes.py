@@ -16,10 +16,15 @@ _OBJECT_ID_LENGTHS = range(7, 100)
 
 
 class ChangeKind(StrEnum):
-    """What became of a site from one scan to another. A site that is in another line is unchanged."""
+    """What became of a site from one scan to another. A site that is in another line is unchanged.
+
+    One that a scan lacks is unsettled, neither new nor absent, where that scan did not read its file whole or
+    did not run its rule, and where it is held because nothing told what became of it.
+    """
 
     NEW = "new"
     ABSENT = "absent"
+    UNSETTLED = "unsettled"
     MOVED = "moved"
     EDITED = "edited"
     UNCHANGED = "unchanged"
@@ -30,8 +35,32 @@ _SIDE = """
         partial_fingerprints ->> 'site/v1' AS fingerprint
     FROM audit_result WHERE scan_run_id = %({side})s
 """
+_NOT_LOOKED_AT = """
+    EXISTS (
+        SELECT FROM audit_scanfile AS file
+        WHERE file.scan_run_id = %({lacking})s AND file.path = {having}.path
+            AND NOT file.status IN ('scanned', 'unchanged')
+    ) OR EXISTS (
+        SELECT FROM audit_scanrule AS rule
+        WHERE rule.scan_run_id = %({lacking})s AND rule.rule_id = {having}.rule_id AND rule.status <> 'ran'
+    )
+"""
+# Scans of a branch that has both: after the earlier one, up to the later one.
+_BETWEEN = """
+    SELECT at.id, at.position FROM audit_branchscan AS at
+    JOIN audit_branchscan AS "from" ON "from".branch_id = at.branch_id AND "from".scan_run_id = %(earlier)s
+    JOIN audit_branchscan AS "to" ON "to".branch_id = at.branch_id AND "to".scan_run_id = %(later)s
+    WHERE at.position > "from".position AND at.position <= "to".position
+"""
 _COMPARED = f"""
-WITH earlier AS ({_SIDE.format(side="earlier")}), later AS ({_SIDE.format(side="later")}), compared AS (
+WITH earlier AS ({_SIDE.format(side="earlier")}), later AS ({_SIDE.format(side="later")}),
+between_them AS ({_BETWEEN}), held AS (
+    SELECT held.site_id FROM audit_heldsite AS held
+    JOIN audit_helddrop AS held_drop ON held_drop.id = held.drop_id
+    JOIN between_them ON between_them.id = held_drop.branch_scan_id
+    EXCEPT SELECT event.site_id FROM audit_siteevent AS event
+    JOIN between_them ON between_them.id = event.branch_scan_id WHERE event.kind = 'closed'
+), compared AS (
     SELECT
         coalesce(later.site_id, earlier.site_id) AS site_id,
         coalesce(later.rule_id, earlier.rule_id) AS rule_id,
@@ -42,7 +71,13 @@ WITH earlier AS ({_SIDE.format(side="earlier")}), later AS ({_SIDE.format(side="
         earlier.rule_id AS old_rule_id, earlier.symbol AS old_symbol,
         earlier.path AS old_path, earlier.start_line AS old_line, later.path, later.start_line AS line,
         CASE
+            WHEN earlier.id IS NULL AND ({_NOT_LOOKED_AT.format(lacking="earlier", having="later")})
+                THEN 'unsettled'
             WHEN earlier.id IS NULL THEN 'new'
+            WHEN later.id IS NULL AND (
+                earlier.site_id IN (SELECT site_id FROM held)
+                OR {_NOT_LOOKED_AT.format(lacking="later", having="earlier")}
+            ) THEN 'unsettled'
             WHEN later.id IS NULL THEN 'absent'
             WHEN (earlier.path, earlier.symbol) <> (later.path, later.symbol) THEN 'moved'
             WHEN (earlier.rule_id, earlier.level, earlier.message, earlier.form)
@@ -55,16 +90,14 @@ WITH earlier AS ({_SIDE.format(side="earlier")}), later AS ({_SIDE.format(side="
 """  # noqa: S608 -- a text of this module
 _COUNT = f"{_COMPARED} SELECT kind, count(*) FROM compared GROUP BY kind"  # noqa: S608
 # The last closing between the two, on a branch that has both.
-_OUTCOMES = """
+_OUTCOMES = f"""
+WITH between_them AS ({_BETWEEN})
 SELECT DISTINCT ON (event.site_id) event.site_id, event.outcome, event.outcome_evidence ->> 'text'
 FROM audit_siteevent AS event
-JOIN audit_branchscan AS at ON at.id = event.branch_scan_id
-JOIN audit_branchscan AS earlier ON earlier.branch_id = at.branch_id AND earlier.scan_run_id = %(earlier)s
-JOIN audit_branchscan AS later ON later.branch_id = at.branch_id AND later.scan_run_id = %(later)s
+JOIN between_them ON between_them.id = event.branch_scan_id
 WHERE event.site_id = ANY(%(sites)s) AND event.kind = 'closed'
-    AND at.position > earlier.position AND at.position <= later.position
-ORDER BY event.site_id, at.position DESC
-"""
+ORDER BY event.site_id, between_them.position DESC
+"""  # noqa: S608 -- a text of this module
 _PAGE = (
     _COMPARED
     + """

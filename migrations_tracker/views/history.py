@@ -37,6 +37,7 @@ BY_LABELS = {
 KIND_LABELS = {
     ChangeKind.NEW: "New",
     ChangeKind.ABSENT: "No longer seen",
+    ChangeKind.UNSETTLED: "Not settled",
     ChangeKind.MOVED: "Moved",
     ChangeKind.EDITED: "Edited",
     ChangeKind.UNCHANGED: "Unchanged",

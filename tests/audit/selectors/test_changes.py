@@ -6,16 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from audit.models import FallbackSite, Result, ScanRun
-from audit.scanner.report import Outcome, SiteOutcome
+from audit.models import FallbackSite, HeldDrop, Result, ScanRun
+from audit.scanner.report import FileStatus, ManifestEntry, Outcome, RuleRun, RuleStatus, SiteOutcome
 from audit.selectors.changes import ChangeKind, change_counts, change_page, latest_pair, scan_of_commit
-from tests.factories import ingest, make_report, make_repository, make_result
+from audit.services.held_drops import drop_release
+from tests.factories import ingest, make_report, make_repository, make_result, make_user
 
 pytestmark = pytest.mark.django_db
 
 KEPT, MOVED, EDITED, GONE, FRESH = (
     f"minitorch_gpu::ops::{name}" for name in ("kept", "moved", "edited", "gone", "fresh")
 )
+UNREAD = "minitorch_gpu::broken::unread"
+HALF_READ = ManifestEntry("minitorch-gpu/src/broken.rs", "0" * 64, FileStatus.PARTIAL, "line 3", 90, 3)
 
 
 def code(symbol: str) -> str:
@@ -28,7 +31,7 @@ def scans() -> tuple[ScanRun, ScanRun]:
     repository = make_repository()
     first = [
         make_result(symbol, line=line, snippet=code(symbol))
-        for line, symbol in enumerate((KEPT, MOVED, EDITED, GONE), 1)
+        for line, symbol in enumerate((KEPT, MOVED, EDITED, GONE, UNREAD), 1)
     ]
     ingest(repository, make_report(first))
     gone = FallbackSite.objects.get(symbol=GONE)
@@ -39,7 +42,7 @@ def scans() -> tuple[ScanRun, ScanRun]:
         make_result(FRESH, snippet=code(FRESH)),
     ]
     report = replace(
-        make_report(second),
+        make_report(second, files=[HALF_READ]),
         outcomes={gone.pk: SiteOutcome(Outcome.DEVICE_KERNEL, "`gone` runs on the device")},
     )
     ingest(repository, report)
@@ -76,10 +79,37 @@ def test_back_in_time_what_was_new_is_absent_and_has_become_nothing(scans: tuple
     assert (change.symbol, change.outcome) == (FRESH, "")
 
 
+def test_what_a_scan_did_not_look_at_is_neither_absent_nor_new(scans: tuple[ScanRun, ScanRun]) -> None:
+    for one, other in (scans, scans[::-1]):
+        [change] = change_page(earlier=one, later=other, kind=ChangeKind.UNSETTLED).changes
+        assert change.symbol == UNREAD
+
+
+def test_what_a_rule_that_did_not_run_has_not_seen_is_not_absent() -> None:
+    repository = make_repository()
+    ingest(repository, make_report([make_result(KEPT)]))
+    not_run = [RuleRun("FT001", RuleStatus.NOT_RUN, "switched off"), RuleRun("FT008", RuleStatus.RAN)]
+    ingest(repository, make_report([], files=["minitorch-gpu/src/ops.rs"], rules=not_run))
+    earlier, later = ScanRun.objects.order_by("pk")
+    counts = change_counts(earlier=earlier, later=later)
+    assert counts == {**dict.fromkeys(ChangeKind, 0), ChangeKind.UNSETTLED: 1}
+
+
+def test_what_is_held_open_is_not_absent_until_a_person_lets_it_go() -> None:
+    repository = make_repository()
+    ingest(repository, make_report([make_result(KEPT, line=1), make_result(GONE, line=2)]))
+    ingest(repository, make_report([make_result(KEPT, line=1)]), is_told=False)
+    earlier, later = ScanRun.objects.order_by("pk")
+    assert change_counts(earlier=earlier, later=later)[ChangeKind.UNSETTLED] == 1
+    drop_release(drop=HeldDrop.objects.get(), actor=make_user("ada"), reason="deleted")
+    counts = change_counts(earlier=earlier, later=later)
+    assert (counts[ChangeKind.UNSETTLED], counts[ChangeKind.ABSENT]) == (0, 1)
+
+
 def test_a_scan_compared_with_itself_is_unchanged(scans: tuple[ScanRun, ScanRun]) -> None:
     counts = change_counts(earlier=scans[0], later=scans[0])
-    assert counts[ChangeKind.UNCHANGED] == Result.objects.filter(scan_run=scans[0]).count() == 4
-    assert sum(counts.values()) == 4
+    assert counts[ChangeKind.UNCHANGED] == Result.objects.filter(scan_run=scans[0]).count() == 5
+    assert sum(counts.values()) == 5
 
 
 def test_pages_follow_each_other_without_a_gap() -> None:
