@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from django.conf import settings
@@ -42,6 +44,7 @@ class BackfillProgress:
     commit: str = ""
 
 
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]|$)")
 ProgressCallback = Callable[[BackfillProgress], None]
 
 
@@ -67,9 +70,7 @@ def backfill(
     default = git_repository.default_branch(git_dir=git_dir)
     name = branch_name or default
     tip = git_repository.commit_resolve(git_dir=git_dir, revision=name).object_id
-    if since and "-" not in since:
-        since = git_repository.commit_resolve(git_dir=git_dir, revision=since).object_id
-    planned = commits_planned(git_dir=git_dir, tip=tip, since=since)
+    planned = commits_planned(git_dir=git_dir, tip=tip, since=_commit_or_moment(git_dir, since))
     branch = branch_note(repository=repository, name=name, is_default=name == default)
     with _one_at_a_time(repository):
         commits = commits_note(repository=repository, planned=planned)
@@ -90,6 +91,16 @@ def backfill(
             progress(state)
         writer.settle(after_settling=after_settling)
     return state
+
+
+def _commit_or_moment(git_dir: Path, since: str) -> str | datetime:
+    """Return the id of the commit that is named, or the moment: a tag may hold hyphens, as a date does."""
+    if not _DAY.match(since):
+        return since and git_repository.commit_resolve(git_dir=git_dir, revision=since).object_id
+    try:
+        return datetime.fromisoformat(since).astimezone()
+    except ValueError as error:
+        raise AuditError(f"`{since}` is no day: write it as 2026-05-01.") from error
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from audit.errors import AuditError
 from audit.models import Commit, Repository
 from audit.scanner.source.selection import is_wanted, printable
 from audit.services.git_repository import CommitInfo, history_read
@@ -33,10 +34,12 @@ class PlannedCommit:
         return self.info.parent_ids[0] if self.info.parent_ids else ""
 
 
-def commits_planned(*, git_dir: Path, tip: str, since: str = "") -> list[PlannedCommit]:
+def commits_planned(*, git_dir: Path, tip: str, since: str | datetime = "") -> list[PlannedCommit]:
     """List the commits of a branch in an order in which parents come before their children.
 
-    `since` is a commit, from which on they are listed, or a date as git reads it.
+    `since` is a commit, from which on they are listed, or a moment with its time zone.
+
+    Raises AuditError where that commit is not in the branch's history.
     """
     entries = list(_entries(history_read(git_dir=git_dir, tip=tip)))
     parents = {info.object_id: info.parent_ids for info, _ in entries}
@@ -62,21 +65,24 @@ def _line(tip: str, parents: dict[str, tuple[str, ...]]) -> frozenset[str]:
     return frozenset(line)
 
 
-def _before(since: str, parents: dict[str, tuple[str, ...]], planned: list[PlannedCommit]) -> set[str]:
-    """Return the commits that lie before a commit or a date."""
+def _before(
+    since: str | datetime, parents: dict[str, tuple[str, ...]], planned: list[PlannedCommit]
+) -> set[str]:
+    """Return the commits that lie before a commit or a moment."""
+    if isinstance(since, datetime):
+        return {one.info.object_id for one in planned if one.info.committed_at < since}
     if not since:
         return set()
-    if since in parents:
-        reached: set[str] = set()
-        waiting = list(parents[since])
-        while waiting:
-            commit_id = waiting.pop()
-            if commit_id not in reached:
-                reached.add(commit_id)
-                waiting += parents.get(commit_id, ())
-        return reached
-    moment = datetime.fromisoformat(since).astimezone()
-    return {one.info.object_id for one in planned if one.info.committed_at < moment}
+    if since not in parents:
+        raise AuditError(f"The branch has no commit {since[:12]} in its history.")
+    reached: set[str] = set()
+    waiting = list(parents[since])
+    while waiting:
+        commit_id = waiting.pop()
+        if commit_id not in reached:
+            reached.add(commit_id)
+            waiting += parents.get(commit_id, ())
+    return reached
 
 
 def _entries(text: str) -> Iterator[tuple[CommitInfo, bool]]:

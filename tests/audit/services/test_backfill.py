@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -354,6 +355,33 @@ def test_since_a_commit_it_is_the_first_one(tree: Path) -> None:
     assert_balanced()
     assert len(history(repository)) == 8
     assert history(repository)[-1][1:] == (5, 2, 0, 0)
+
+
+def test_since_a_tag_with_hyphens_or_a_day(tree: Path) -> None:
+    repository = repository_add(location=str(tree), actor=None)
+    git(tree, "tag", "v1.0-rc1", "HEAD~1")
+    git(tree, "tag", "2026-rc1", "HEAD")
+    assert run(repository, since="v1.0-rc1").total == 2
+    assert run(repository, since="2026-rc1").total == 1
+    assert run(repository, since="2000-01-01").total == 10
+    assert run(repository, since="9999-01-01").total == 0
+
+
+@pytest.mark.parametrize(
+    ("since", "said"),
+    [
+        ("2026-13-01", "`2026-13-01` is no day: write it as 2026-05-01."),
+        ("v2.0-rc1", "no revision `v2.0-rc1`"),
+        ("elsewhere", "The branch has no commit"),
+    ],
+)
+def test_since_what_is_no_commit_of_the_branch_is_refused(tree: Path, since: str, said: str) -> None:
+    repository = repository_add(location=str(tree), actor=None)
+    git(tree, "checkout", "--quiet", "--orphan", "elsewhere")
+    commit_files(tree, {"NOTES.txt": "another beginning"})
+    git(tree, "checkout", "--quiet", "main")
+    with pytest.raises(AuditError, match=re.escape(said)):
+        run(repository, since=since)
 
 
 def test_commits_of_a_merged_branch_are_scanned_and_move_no_branch(tree: Path) -> None:
