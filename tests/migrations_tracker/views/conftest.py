@@ -24,12 +24,12 @@ def forms_go_on_to_a_page(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     def asked(self: Client, **request: Any) -> Any:
         response = answer(self, **request)
-        match = getattr(response, "resolver_match", None)
-        name = str(match.url_name) if match else ""
-        is_whole_page = "HTTP_HX_REQUEST" not in request and not name.startswith("api-")
-        is_form = request.get("REQUEST_METHOD") == "POST" and match is not None and not match.namespaces
-        if is_form and is_whole_page and response.status_code == 200 and name not in CHANGES_NOTHING:
-            stayed.append(f"{name} {request.get('PATH_INFO')}")
+        is_whole_page = request.get("REQUEST_METHOD") == "POST" and "HTTP_HX_REQUEST" not in request
+        if is_whole_page and response.status_code == 200:
+            match = response.resolver_match
+            is_page = not match.namespaces and not str(match.url_name).startswith("api-")
+            if is_page and match.url_name not in CHANGES_NOTHING:
+                stayed.append(f"{match.url_name} {request.get('PATH_INFO')}")
         return response
 
     monkeypatch.setattr(Client, "request", asked)
