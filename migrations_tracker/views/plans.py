@@ -19,6 +19,7 @@ from migrations_tracker.scheduling.catalogue import FixCategory
 from migrations_tracker.scheduling.units import Phase
 from migrations_tracker.selectors import plan_board
 from migrations_tracker.selectors.branches import branch_choose
+from migrations_tracker.selectors.plan_problem import demanded_skills
 from migrations_tracker.selectors.plan_text import CONTENT_TYPES, plan_text
 from migrations_tracker.selectors.schedule_detail import next_units, schedule_list
 from migrations_tracker.services.plan_people import absence_add, absence_remove, person_set
@@ -246,6 +247,7 @@ def _people(
     context = {
         "plan": plan,
         "people": Person.objects.filter(plan=plan).prefetch_related("absences"),
+        "skills": demanded_skills(plan.units.filter(item_count__gt=0)),
         "form": form,
         "absence_form": absence_form,
     }
