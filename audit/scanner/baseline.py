@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from posixpath import splitext
 from typing import Any
 
 from audit.scanner.errors import ScanError
@@ -25,6 +26,7 @@ from audit.scanner.suppression import is_suppressed
 
 TOOL_NAME = "ferroaudit"
 _CLOSING = frozenset({FileStatus.SCANNED, FileStatus.UNCHANGED})
+_DOUBTFUL = frozenset({FileStatus.PARTIAL, FileStatus.FAILED, FileStatus.MISSING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ def compare(report: ScanReport, baseline: Baseline) -> Comparison:
     for index, result in enumerate(baseline.results):
         if index in found_again:
             continue
-        reason = why_unseen(result)
+        reason = why_unseen(result, is_told=index in report.outcomes)
         if reason:
             unseen.append(UnseenResult(result, reason))
         else:
@@ -202,14 +204,22 @@ class _WhyUnseen:
         }
         self._ran = {run.rule_id for run in report.rule_runs if run.status is RuleStatus.RAN}
 
-    def __call__(self, result: Result) -> str:
-        """Return the reason."""
+    def __call__(self, result: Result, *, is_told: bool) -> str:
+        """Return the reason; `is_told` where the scan said what became of it."""
         if result.rule_id not in self._ran:
             return self._not_run.get(result.rule_id, "the rule is not known any more")
         entry = self._entries.get(result.path) or self._closed_folder_above(result.path)
+        if entry is None and not is_told:
+            entry = self._may_hold(result)
         if entry is None or entry.status in _CLOSING:
             return ""
         return f"{entry.path} {entry.status.value}: {entry.reason}"
+
+    def _may_hold(self, result: Result) -> ManifestEntry | None:
+        """Find a file that was not read whole, to which what is gone with its file may have moved."""
+        suffix = splitext(result.path)[1]
+        found = (entry for entry in self._entries.values() if entry.status in _DOUBTFUL)
+        return next((entry for entry in found if entry.path.endswith(suffix)), None)
 
     def _closed_folder_above(self, path: str) -> ManifestEntry | None:
         """Find the folder that was not entered (closed, a submodule, a link) and would hold the file."""

@@ -156,7 +156,12 @@ def _examine(
     report(Progress("judge", len(rules), len(rules)))
     if observe is not None:
         observe(judgement)
-    outcomes = _outcomes(judgement, results, earlier)
+    unread = [
+        read.file.path
+        for read in reads
+        if isinstance(read.content, ReadFailure) and not read.file.skip_reason
+    ]
+    outcomes = _outcomes(judgement, results, earlier, unread)
     if carried is not None:
         carried.leave(
             {one.content.blob_id: one.content for one in reads if isinstance(one.content, Content)},
@@ -182,7 +187,7 @@ def _examine(
 
 
 def _outcomes(
-    judgement: Judgement, results: Sequence[Result], earlier: Sequence[EarlierResult]
+    judgement: Judgement, results: Sequence[Result], earlier: Sequence[EarlierResult], unread: Sequence[str]
 ) -> Mapping[int, SiteOutcome]:
     standing = {item for result in results for item in result.partial_fingerprints.items()}
     # Of twins of which one is gone, the fingerprint of a place that stands may be another one's now.
@@ -194,7 +199,7 @@ def _outcomes(
         if standing.isdisjoint(strict_fingerprints(one.partial_fingerprints))
         or left[one.rule_id, one.symbol] > 0
     ]
-    return Outcomes(judgement, results, earlier).all_of(gone) if gone else {}
+    return Outcomes(judgement, results, earlier, unread).all_of(gone) if gone else {}
 
 
 def scanner_version() -> str:

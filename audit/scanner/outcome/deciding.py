@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from posixpath import splitext
 
 from audit.scanner.extract.facts import Call
 from audit.scanner.judge import Judgement
-from audit.scanner.link.unit import Fn
+from audit.scanner.link.unit import Fn, Unit
 from audit.scanner.matching import is_one_family
 from audit.scanner.outcome.gating import GateCall
 from audit.scanner.outcome.items import Items
@@ -40,13 +43,19 @@ _CAN_NOT_RUN = "errors before it computes"
 class Outcomes:
     """Answers for one judged commit with its results.
 
-    What is said of an earlier result holds if none of them is the same place, edited or moved.
+    What is said of an earlier result holds if none of them is the same place, edited or moved. `unread` are
+    the paths of files of which nothing is known: what is not seen elsewhere may have moved there.
     """
 
     def __init__(
-        self, judgement: Judgement, results: Sequence[Result], earlier: Sequence[EarlierResult]
+        self,
+        judgement: Judgement,
+        results: Sequence[Result],
+        earlier: Sequence[EarlierResult],
+        unread: Collection[str] = (),
     ) -> None:
         self._judgement = judgement
+        self._unread = {splitext(path)[1] for path in unread}
         self._earlier: dict[str, list[EarlierResult]] = defaultdict(list)
         for one in earlier:
             self._earlier[one.symbol].append(one)
@@ -63,6 +72,9 @@ class Outcomes:
             return self._of_kernel_text(earlier)
         if not functions:
             return self._without_item(earlier)
+        if any(one.unit.facts.errors and one.unit.path != earlier.path for one in functions):
+            # It moved to where the parser guesses: what it guesses there is no outcome.
+            return None
         found = [self._of_function(earlier, one) for one in functions]
         if any(one is None for one in found):
             # One of several implementations still does what it did: nothing can be said of them together.
@@ -77,6 +89,8 @@ class Outcomes:
 
     def _without_item(self, earlier: EarlierResult) -> SiteOutcome | None:
         name = earlier.symbol.rpartition("::")[2]
+        if self._may_be_unread(earlier.path, name):
+            return None
         if earlier.path not in self._paths:
             return SiteOutcome(Outcome.REMOVED, f"`{earlier.path}` is gone, and `{name}` with it")
         if self._is_item(earlier):
@@ -84,6 +98,18 @@ class Outcomes:
         if earlier.rule_id in _THINGS:
             return SiteOutcome(Outcome.REMOVED, _THINGS[earlier.rule_id])
         return None
+
+    def _may_be_unread(self, path: str, name: str) -> bool:
+        """Whether an item that is not seen may stand in a file that was not read, or does not parse."""
+        if splitext(path)[1] in self._unread:
+            return True
+        word = re.escape(name.encode())
+        declared = re.compile(rb"\b(?:fn|const|static)\s+%b\b|\bmacro_rules!\s*%b\b" % (word, word))
+        return bool(name) and any(declared.search(unit.data) for unit in self._partial if unit.path != path)
+
+    @cached_property
+    def _partial(self) -> Sequence[Unit]:
+        return [unit for unit in self._judgement.workspace.units.values() if unit.facts.errors]
 
     @property
     def _paths(self) -> frozenset[str]:
@@ -103,11 +129,13 @@ class Outcomes:
             return None
         return SiteOutcome(Outcome.REMOVED, reason, (_at(function, "anchor", "what stands here now"),))
 
-    def _of_kernel_text(self, earlier: EarlierResult) -> SiteOutcome:
+    def _of_kernel_text(self, earlier: EarlierResult) -> SiteOutcome | None:
         name = earlier.symbol.rpartition("::")[2]
         unit = self._judgement.workspace.units.get(earlier.path)
         if unit is not None and name and any(item.name == name for item in unit.facts.items):
             return SiteOutcome(Outcome.DEVICE_KERNEL, self._who_takes(name, earlier.path))
+        if self._may_be_unread(earlier.path, name):
+            return None
         return SiteOutcome(Outcome.REMOVED, f"`{name}` is gone from `{earlier.path}`")
 
     def _who_takes(self, name: str, path: str) -> str:

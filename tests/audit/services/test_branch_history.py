@@ -76,6 +76,11 @@ def git(tree: Path, *arguments: str) -> None:
     subprocess.run(["git", "-C", str(tree), *arguments], check=True, capture_output=True)
 
 
+def git_answer(tree: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(tree), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
 def scan(repository: Repository, revision: str = "") -> ScanRun:
     commit, branch = scan_requests.commit_locate(repository=repository, revision=revision)
     scan_run = scan_requests.scan_run_request(repository=repository, commit=commit, branch=branch, actor=None)
@@ -239,3 +244,29 @@ def test_a_commit_of_a_clock_that_goes_wrong_is_newer_than_its_parent(
     assert newest.commit.committed_at.year == 2001
     assert newest.applies_to_branch
     assert open_on("main") == ["gpu_gelu"]
+
+
+@pytest.mark.parametrize("is_absent", [False, True], ids=["does not parse", "is not there"])
+def test_sites_of_a_file_that_moved_to_where_it_cannot_be_read_are_kept(
+    tree: Path, *, is_absent: bool
+) -> None:
+    """The file is renamed and torn, or its new blob is absent; then it is whole again."""
+    repository = repository_add(location=str(tree), actor=None)
+    scan(repository)
+    sites = set(SiteState.objects.values_list("site_id", flat=True))
+    (tree / LIB).unlink()
+    moved = "minitorch-gpu/src/moved.rs"
+    torn = "pub fn torn( {{{ <<<<<<< HEAD\n" + code(relu=SILENT, gelu=SILENT)
+    kept = "minitorch-gpu/src/other.rs"
+    whole = "// edited\n" + code(relu=SILENT, gelu=SILENT)
+    commit_files(tree, {moved: whole if is_absent else torn, kept: "pub fn other() {}\n"})
+    if is_absent:
+        named = git_answer(tree, "rev-parse", f"HEAD:{moved}")
+        (tree / ".git/objects" / named[:2] / named[2:]).unlink()
+    scan(repository)
+    states = SiteState.objects.filter(site_id__in=sites)
+    assert set(states.values_list("is_open", flat=True)) == {True}
+    commit_files(tree, {moved: whole + "\n"})
+    scan(repository)
+    assert {state.site_id for state in SiteState.objects.filter(is_open=True)} == sites
+    assert open_on("main") == ["gpu_gelu", "gpu_relu"]

@@ -511,3 +511,39 @@ def test_a_body_whose_callers_ask_without_a_warning_that_tells_has_no_outcome() 
     silent = CHECK.replace("; unset {FALLBACK_ENV_VAR} to make this an error", "")
     after = silent + SHARED_BODY.replace("    drawn(x)", f"    {gate}")
     assert became(CORE, SHARED_BODY, after, "FT005") is None
+
+
+def became_in(files: dict[str, bytes], before: str, rule_id: str) -> SiteOutcome | None:
+    """Return what the scan of `files` says of the only result of a rule in `before`, whose file is gone."""
+    [result] = [one for one in _scan(GPU, before).results if one.rule_id == rule_id]
+    asked = EarlierResult(
+        7, result.rule_id, result.symbol, result.path, result.form, result.partial_fingerprints
+    )
+    manifest = {"ferrotorch-gpu/Cargo.toml": b'[package]\nname = "ferrotorch-gpu"\n'}
+    source = MemorySource({**manifest, "ferrotorch-gpu/src/other.rs": b"pub fn other() {}\n", **files})
+    return scan(source, profile=load_profile(), rules=RULES, earlier=[asked]).outcomes.get(7)
+
+
+def test_what_is_gone_with_its_file_is_removed() -> None:
+    assert word(became_in({}, SILENT, "FT001")) == "removed"
+
+
+def test_what_may_have_moved_into_a_file_that_does_not_parse_is_not_said_to_be_gone() -> None:
+    torn = "<<<<<<< HEAD\n" + SILENT.replace("match get", "mat{ch get")
+    assert became_in({"ferrotorch-gpu/src/scale.rs": torn.encode()}, SILENT, "FT001") is None
+
+
+def test_what_may_have_moved_into_a_file_that_cannot_be_read_is_not_said_to_be_gone() -> None:
+    assert became_in({"ferrotorch-gpu/src/scale.rs": b"\xff\xfe\x00"}, SILENT, "FT001") is None
+
+
+def test_a_file_that_does_not_parse_and_does_not_name_the_function_holds_nothing_of_it() -> None:
+    assert (
+        word(became_in({"ferrotorch-gpu/src/torn.rs": b"pub fn torn( {{{\n"}, SILENT, "FT001")) == "removed"
+    )
+
+
+def test_a_function_that_moved_into_a_file_that_does_not_parse_has_no_outcome() -> None:
+    torn = SILENT.replace("match get", "mat{ch get")
+    files = {"ferrotorch-gpu/src/scale.rs": torn.encode(), GPU: b"pub mod scale;\n"}
+    assert became_in(files, SILENT, "FT001") is None
