@@ -11,7 +11,7 @@ from pathlib import Path
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from audit.errors import AuditError
 from audit.models import Branch, BranchScan, Repository, RowState, ScanRun
@@ -126,19 +126,32 @@ def _forget_other_lines(branch: Branch, line: Mapping[int, int]) -> None:
         return
     with transaction.atomic():
         rows = BranchScan.objects.filter(branch=branch)
-        places = {
-            pk: (line[commit_id], position)
-            for pk, commit_id, position in rows.values_list("pk", "scan_run__commit_id", "position")
-            if commit_id in line
-        }
+        places = _places_in_line(rows, line)
         rows.filter(position__gte=min(line.values())).exclude(pk__in=places).delete()
         if all(depth == position for depth, position in places.values()):
             return
         rows.filter(pk__in=places).update(position=F("position") + _MOVED)
         for pk, (depth, _) in sorted(places.items()):
-            # A commit that several judges scanned has several rows: the newest stays.
             rows.filter(position=depth).delete()
             rows.filter(pk=pk).update(position=depth)
+
+
+def _places_in_line(rows: QuerySet[BranchScan], line: Mapping[int, int]) -> dict[int, tuple[int, int]]:
+    """Return the depths and positions of the rows that count from a commit further down the line.
+
+    Where a branch was put back, or another judge scanned its commit, a row tells the change from there.
+    """
+    places: dict[int, tuple[int, int]] = {}
+    columns = ("pk", "scan_run__commit_id", "position", "previous", "previous__position")
+    for pk, commit_id, position, previous, position_before in rows.order_by("position").values_list(*columns):
+        if commit_id not in line:
+            continue
+        is_behind = previous is not None and position_before < min(line.values())
+        if previous in places:
+            is_behind = places[previous][0] < line[commit_id]
+        if previous is None or is_behind:
+            places[pk] = (line[commit_id], position)
+    return places
 
 
 def _gaps(repository: Repository, ptxas_version: str) -> dict[str, str]:

@@ -331,6 +331,26 @@ def _is_lock_free(repository: Repository) -> bool:
         return bool(cursor.fetchone()[0] == 0)
 
 
+@pytest.mark.parametrize("is_applied_again", [False, True], ids=["put back", "put back and on again"])
+def test_the_history_of_a_branch_that_was_put_back_balances_from_its_first_commit(
+    tmp_path: Path, *, is_applied_again: bool
+) -> None:
+    tree = tmp_path / "minitorch"
+    commit_files(tree, {"minitorch-gpu/Cargo.toml": MANIFEST, LIB: code(relu=SILENT, gelu=SILENT)})
+    repository = repository_add(location=str(tree), actor=None)
+    scan(repository)
+    newest = commit_files(tree, {LIB: code(relu=REFUSING, gelu=SILENT)})
+    scan(repository)
+    git(tree, "reset", "--quiet", "--hard", "HEAD~1")
+    scan(repository)
+    if is_applied_again:
+        git(tree, "reset", "--quiet", "--hard", newest)
+        scan(repository)
+    run(repository)
+    assert_balanced()
+    assert [row[1:] for row in history(repository)] == [(4, 4, 0, 0), (3, 0, 0, 1)][: 1 + is_applied_again]
+
+
 def test_two_histories_of_one_repository_are_not_scanned_at_once(tree: Path) -> None:
     repository = repository_add(location=str(tree), actor=None)
     other = connection.copy()
