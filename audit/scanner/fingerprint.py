@@ -14,7 +14,10 @@ _TOKEN = re.compile(
 
 
 class Identity(NamedTuple):
-    """What a fingerprint is made of. Nothing in it changes when unrelated lines do."""
+    """What a fingerprint is made of. Nothing in it changes when unrelated lines do.
+
+    `body` is the anchor and the whole function as they are under whatever name the function has.
+    """
 
     rule_id: str
     crate: str
@@ -63,7 +66,7 @@ def fingerprints(identities: Sequence[Identity]) -> list[Mapping[str, str]]:
             ANCHOR_KEY: _digest(normal[:-1]),
         }
         if identity.body:
-            one[BODY_KEY] = _digest((identity.rule_id, normal.guard, normal.anchor, identity.body))
+            one[BODY_KEY] = _digest((identity.rule_id, normal.guard, identity.body))
         found.append(one)
         strict[normal] += 1
         loose[item] += 1

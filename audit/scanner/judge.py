@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from audit.scanner.checking import candidates_of
 from audit.scanner.extract.facts import Call
-from audit.scanner.fingerprint import Identity, fingerprints
+from audit.scanner.fingerprint import Identity, fingerprints, tokens
 from audit.scanner.link.flow import Test
 from audit.scanner.link.paths import HostPath, HostPaths
 from audit.scanner.link.reach import Reach
@@ -361,8 +361,20 @@ def _identity(rule: Rule, candidate: Candidate, bodies: dict[int, str]) -> Ident
         cfg,
         candidate.guard,
         candidate.unit.text(candidate.start, candidate.end),
-        "" if candidate.function is None else _body(candidate.function, bodies),
+        "" if candidate.function is None else _nameless(candidate, candidate.function, bodies),
     )
+
+
+def _nameless(candidate: Candidate, function: Fn, bodies: dict[int, str]) -> str:
+    """Return the anchor and the function, without the function's name: an anchor may be its head."""
+    first = function.facts.name_start
+    last = first + len(function.name.encode())
+    text = candidate.unit.text
+    if candidate.start <= first and last <= candidate.end:
+        anchor = text(candidate.start, first) + text(last, candidate.end)
+    else:
+        anchor = text(candidate.start, candidate.end)
+    return f"{tokens(anchor)}\0{_body(function, bodies)}"
 
 
 def _body(function: Fn, bodies: dict[int, str]) -> str:

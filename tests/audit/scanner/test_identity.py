@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from audit.rules import RULES
+from audit.rules.base import Rule
 from audit.scanner.matching import KnownSite, MatchPass, match_results
 from audit.scanner.pipeline import scan
 from audit.scanner.profile import load_profile
@@ -21,6 +22,7 @@ from audit.scanner.source.memory import MemorySource
 from audit.scanner.source.opening import open_source
 
 _RULES = [rule for rule in RULES if rule.id in ("FT001", "FT005", "FT008")]
+_UNTESTED = [rule for rule in RULES if rule.id == "FT009"]
 _MARK = re.compile(r"mark(\d+)")
 _PROFILE = load_profile()
 _FILES = ("add", "mul", "exp", "sum")
@@ -99,8 +101,8 @@ crates = st.lists(
 ).map(written)
 
 
-def found_in(files: Mapping[str, bytes]) -> tuple[Result, ...]:
-    return scan(MemorySource(dict(files)), profile=_PROFILE, rules=_RULES).results
+def found_in(files: Mapping[str, bytes], rules: Sequence[Rule] = _RULES) -> tuple[Result, ...]:
+    return scan(MemorySource(dict(files)), profile=_PROFILE, rules=rules).results
 
 
 def sites_of(results: Sequence[Result]) -> list[KnownSite]:
@@ -194,6 +196,7 @@ def test_functions_renamed(crate: Crate) -> None:
         path: re.sub(rb"fn gpu_(mark\d+)", rb"fn \1_on_gpu", data) for path, data in crate.files().items()
     }
     assert_kept(found_in(crate.files()), found_in(files))
+    assert_kept(found_in(crate.files(), _UNTESTED), found_in(files, _UNTESTED))
 
 
 @_slow
