@@ -6,7 +6,12 @@ from collections.abc import Iterator
 
 from audit.rules.base import Rule
 from audit.rules.forms.punt_examples import INVALID, VALID
-from audit.rules.forms.unknown_examples import PUNT_INVALID, PUNT_VALID
+from audit.rules.forms.unknown_examples import (
+    LOADED_INVALID,
+    LOADED_VALID,
+    PUNT_INVALID,
+    PUNT_VALID,
+)
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.paths import HostPath
 from audit.scanner.link.unit import Fn
@@ -37,8 +42,8 @@ class ReferencePunt(Rule):
     level = Level.ERROR
     message = "accepts device tensors and has a host body only"
     follows_device_data = True
-    invalid = (*INVALID, *PUNT_INVALID)
-    valid = (*VALID, *PUNT_VALID)
+    invalid = (*INVALID, *PUNT_INVALID, *LOADED_INVALID)
+    valid = (*VALID, *PUNT_VALID, *LOADED_VALID)
 
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield the host paths of functions that never reach the device."""

@@ -279,3 +279,77 @@ UNTESTED_INVALID = (
         profile="generic",
     ),
 )
+LOADED_VALID = (
+    Example(
+        "weights: filled into a table from a file, scaled by their loader's type, quantised once, looked at",
+        """
+        fn fill(map: &mut HashMap<String, Tensor>, path: &Path, device: &Device) -> Result<()> {
+            for (name, weight) in load(path, device)? {
+                map.insert(name, weight.to_device(&Device::Cpu)?.to_dtype(DType::F32)?.to_device(device)?);
+            }
+            Ok(())
+        }
+
+        pub struct Adapter {
+            weights: VarBuilder,
+        }
+
+        impl Adapter {
+            pub fn delta(&self, up: &Tensor, down: &Tensor) -> Result<Tensor> {
+                let scales = self.weights.get("alpha")?.to_vec1::<f32>()?;
+                let total: f32 = scales.iter().sum();
+                up.matmul(down)? * total
+            }
+        }
+
+        pub struct Linear {
+            weight: Tensor,
+        }
+
+        impl Linear {
+            pub fn quantize(&mut self, kind: Kind, device: &Device) -> Result<()> {
+                let values = self.weight.to_vec1::<f32>()?;
+                let blocks: Vec<f32> = values.iter().map(|v| v.round()).collect();
+                self.weight = Tensor::from_vec(blocks, values.len(), device)?;
+                Ok(())
+            }
+        }
+
+        pub fn dbg_range(x: &Tensor) -> Result<()> {
+            let values = x.to_vec1::<f32>()?;
+            let largest = values.iter().fold(0.0, |a: f32, b| a.max(*b));
+            log_range(largest);
+            Ok(())
+        }
+        """,
+        path="model/src/lib.rs",
+        profile="candle",
+    ),
+    Example(
+        "picture of another crate's type: the end of the pipeline",
+        """
+        use pictures::Picture;
+
+        pub fn decode(latent: &Tensor) -> Result<Picture> {
+            let pixels = latent.to_vec1::<f32>()?;
+            Ok(Picture::of(pixels.iter().map(|v| (v * 255.0) as u8).collect()))
+        }
+        """,
+        path="model/src/lib.rs",
+        profile="candle",
+    ),
+)
+LOADED_INVALID = (
+    Example(
+        "operator of a model that resizes on the host",
+        """
+        pub fn resize(x: &Tensor, rows: usize) -> Result<Tensor> {
+            let values = x.to_vec1::<f32>()?;  //~ FT005
+            let resized: Vec<f32> = (0..rows).map(|row| values[row / 2] * 0.5).collect();
+            Tensor::from_vec(resized, rows, x.device())
+        }
+        """,
+        path="model/src/lib.rs",
+        profile="candle",
+    ),
+)

@@ -30,6 +30,7 @@ class Operands:
 
     def __init__(self, profile: Profile, workspace: Workspace) -> None:
         self._workspace = workspace
+        self._defined = frozenset(item.name for unit in workspace.units.values() for item in unit.facts.items)
         self._aliases: dict[str, dict[str, str]] = {}
         transfer = profile.transfer
         self._constructors = frozenset(transfer.host_constructors)
@@ -190,6 +191,7 @@ class Operands:
             or word in self._host_types
             or word in self._workspace.struct_fields
             or _HOST_TYPE.search(word) is not None
+            or word not in self._defined
         )
 
     def makes_host_storage(self, text: str) -> bool:

@@ -27,6 +27,8 @@ _CONVERTS = re.compile(r"(?:^|_)(?:to|as|into|from)_")
 _FIRST_ELEMENT = re.compile(r"\s*\??\s*\[\s*0\s*\]")
 # Given the path of a file and no tensor, a function works on what it loads.
 _PATHS = frozenset({"Path", "PathBuf"})
+# A table of weights that is filled.
+_FILLED = re.compile(r"&\s*mut\s+(?:\w+::)*(?:Hash|BTree)Map\s*<")
 _WALKED = re.compile(r"\s*&?\w+\s*$")
 _ITERATES = frozenset({"iter", "into_iter"})
 
@@ -155,13 +157,20 @@ class Pardons:
 
     def is_setup(self, function: Fn) -> bool:
         """Say whether a function builds its own type, or loads weights, once."""
-        given = {word for one in function.facts.parameters for word in re.findall(r"\w+", one.type)}
-        if not self._loaders.isdisjoint(given):
+        parameters = function.facts.parameters
+        given = {word for one in parameters for word in re.findall(r"\w+", one.type)}
+        own = self._graph.workspace.struct_fields.get(function.self_type, {}).values()
+        if not self._loaders.isdisjoint(given.union(*(re.findall(r"\w+", field) for field in own))):
             return True
-        if not _PATHS.isdisjoint(given) and not self._graph.operands.holds_tensor(function):
+        if not _PATHS.isdisjoint(given) and (
+            not self._graph.operands.holds_tensor(function)
+            or any(_FILLED.match(one.type) for one in parameters)
+        ):
             return True
-        own = r"\bSelf\b" + (rf"|\b{re.escape(function.self_type)}\b" if function.self_type else "")
-        return bool(self._setup_name.search(function.name) and re.search(own, function.facts.return_type))
+        own_type = r"\bSelf\b" + (rf"|\b{re.escape(function.self_type)}\b" if function.self_type else "")
+        return bool(
+            self._setup_name.search(function.name) and re.search(own_type, function.facts.return_type)
+        )
 
     def returns_host_data(self, function: Fn) -> bool:
         """Say whether a function is for reading: its result is host data, and it does nothing else."""
