@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import marshal
 import pickle
 from collections.abc import Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
+from audit.scanner.link.recall import Recalled
 from audit.scanner.link.unit import Fn, Unit
 from audit.scanner.processes import ForkedCopy
 
@@ -21,16 +23,29 @@ _BESIDE = frozenset(
 )
 
 
-def candidates_of(judgement: Judgement, rules: Sequence[Rule], jobs: int) -> list[list[Candidate]]:
-    """Return what each rule sees, in the order of the rules and of the tree."""
+def candidates_of(
+    judgement: Judgement, rules: Sequence[Rule], jobs: int, recalled: Recalled | None = None
+) -> list[list[Candidate]]:
+    """Return what each rule sees, in the order of the rules and of the tree.
+
+    What a copy of this process finds out about files on its way is handed to `recalled`.
+    """
     beside = [rule for rule in rules if rule.name in _BESIDE] if jobs > 1 else []
     if not beside or len(beside) == len(rules):
         return [list(rule.check(judgement)) for rule in rules]
-    with ForkedCopy(lambda: dump_candidates([list(rule.check(judgement)) for rule in beside])) as copy:
+
+    def work() -> bytes:
+        found = dump_candidates([list(rule.check(judgement)) for rule in beside])
+        return marshal.dumps((found, recalled.learned() if recalled is not None else {}))
+
+    with ForkedCopy(work) as copy:
         found = {rule.id: list(rule.check(judgement)) for rule in rules if rule.name not in _BESIDE}
         answer = copy.answer()
     if answer is not None:
-        found.update(zip((rule.id for rule in beside), load_candidates(answer, judgement), strict=True))
+        candidates, learned = marshal.loads(answer)  # noqa: S302  from a copy of this process
+        found.update(zip((rule.id for rule in beside), load_candidates(candidates, judgement), strict=True))
+        if recalled is not None:
+            recalled.add(learned)
     return [found[rule.id] if rule.id in found else list(rule.check(judgement)) for rule in rules]
 
 

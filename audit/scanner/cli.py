@@ -31,6 +31,7 @@ from audit.scanner.pipeline import scan
 from audit.scanner.profile_choice import profile_for
 from audit.scanner.progress import ProgressBar
 from audit.scanner.ptx.assembler import find_assembler
+from audit.scanner.remembered import KeptWorkspaces
 from audit.scanner.report import UNSCANNED, BaselineState, Level, Result, RuleRun, RuleStatus, ScanReport
 from audit.scanner.source.base import Source
 from audit.scanner.source.opening import open_source
@@ -107,6 +108,7 @@ def run(options: Options) -> int:
             progress=progress,
             earlier=earlier_results(baseline) if baseline else (),
             reports=KeptReports(cached / "reports") if cached else None,
+            workspaces=KeptWorkspaces(cached / "workspaces") if cached else None,
         )
     finally:
         progress.finish()

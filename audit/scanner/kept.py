@@ -51,7 +51,7 @@ def report_key(
     """Name a report by all that it depends on; `read` tells each file and what came of it."""
     asked = [rule.id for rule in rules]
     version = ptx_judge if any(rule.needs_assembler for rule in rules) else ""
-    words = (_code_digest(), profile.name, profile.digest, version, asked, list(read))
+    words = (code_digest(), profile.name, profile.digest, version, asked, list(read))
     return blake2b(repr(words).encode("utf-8", "surrogateescape"), digest_size=_DIGEST_BYTES).hexdigest()
 
 
@@ -97,7 +97,8 @@ class KeptReports:
 
 
 @cache
-def _code_digest() -> str:
+def code_digest() -> str:
+    """Name the scanner by the bytes of its code, with the grammar and the Python that it runs on."""
     digest = blake2b(f"{sys.version} {grammar_version()}".encode(), digest_size=_DIGEST_BYTES)
     for package in _CODE:
         for name, data in sorted(_code_of(files(package), package)):

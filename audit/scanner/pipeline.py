@@ -18,6 +18,7 @@ from audit.scanner.fingerprint import strict_fingerprints
 from audit.scanner.judge import Judgement, judge
 from audit.scanner.kept import KeptReports, report_key
 from audit.scanner.link.cargo import parse_packages
+from audit.scanner.link.recall import Recalled
 from audit.scanner.link.resolve import Resolver
 from audit.scanner.link.summaries import Summaries
 from audit.scanner.link.unit import Unit
@@ -29,6 +30,7 @@ from audit.scanner.ptx.assembler import Assembler
 from audit.scanner.ptx.driver import DriverAnswers, judged_by
 from audit.scanner.ptx.kernels import Kernels
 from audit.scanner.ptx.texts import PtxTexts
+from audit.scanner.remembered import KeptWorkspaces, workspace_key
 from audit.scanner.report import (
     CrateInfo,
     EarlierResult,
@@ -73,6 +75,7 @@ def scan(
     earlier: Sequence[EarlierResult] = (),
     reports: KeptReports | None = None,
     carried: Carried | None = None,
+    workspaces: KeptWorkspaces | None = None,
 ) -> ScanReport:
     """Scan a tree. Files that can't be read or parsed are in the manifest; the scan goes on without them.
 
@@ -81,7 +84,8 @@ def scan(
     not run when none is given, unless a `driver` answered to every text. Of the `earlier` results that are
     not among those of this scan, the report says what became of them. `observe` is shown the linked
     workspace once the rules have judged it; it must keep nothing of it. What is `carried` from the last scan
-    is used, and replaced by what this one leaves.
+    is used, and replaced by what this one leaves; where nothing is, what the last scan of the same tree left
+    in `workspaces`.
     """
     started = time.monotonic()
     report = progress or _ignore
@@ -108,6 +112,7 @@ def scan(
                 observe,
                 earlier,
                 carried,
+                workspaces if carried is None else None,
             )
             if reports is not None and key:
                 reports.put(key, examined)
@@ -135,6 +140,7 @@ def _examine(
     observe: Observer | None,
     earlier: Sequence[EarlierResult],
     carried: Carried | None,
+    workspaces: KeptWorkspaces | None,
 ) -> ScanReport:
     rust = {
         read.file.path: read.content
@@ -145,14 +151,16 @@ def _examine(
     report(Progress("link", 0, 1))
     before = carried.taken() if carried is not None else None
     workspace, bad_manifests = _link(reads, rust, facts, before.workspace if before is not None else None)
-    resolver = Resolver(workspace, before.resolver if before is not None else None)
+    key = workspace_key(source.info.root, profile)
+    recalled = Recalled(workspace, workspaces.get(key)) if workspaces is not None else None
+    resolver = Resolver(workspace, before.resolver if before is not None else None, recalled)
     texts = PtxTexts(workspace, resolver, _included(reads))
     kernels = Kernels(texts, assembler, profile.ptx_targets, driver)
     summaries = Summaries(workspace, resolver, profile, before)
     judgement = Judgement(workspace, summaries, profile, kernels, _documents(reads))
     report(Progress("link", 1, 1))
     report(Progress("judge", 0, len(rules)))
-    results, runs = judge(judgement, rules, jobs)
+    results, runs = judge(judgement, rules, jobs, recalled)
     report(Progress("judge", len(rules), len(rules)))
     if observe is not None:
         observe(judgement)
@@ -162,6 +170,8 @@ def _examine(
         if isinstance(read.content, ReadFailure) and not read.file.skip_reason
     ]
     outcomes = _outcomes(judgement, results, earlier, unread)
+    if workspaces is not None and recalled is not None:
+        workspaces.put(key, recalled.memory())
     if carried is not None:
         carried.leave(
             {one.content.blob_id: one.content for one in reads if isinstance(one.content, Content)},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from audit.scanner.extract.facts import Call, CallKind
 from audit.scanner.link.unit import Fn, Unit
@@ -29,6 +30,16 @@ class World:
     passing: frozenset[Fn]
 
 
+class Recalling(Protocol):
+    """Knows answers from a scan before, those that hold in the world as it is."""
+
+    def types(self, function: Fn) -> tuple[dict[str, str], set[str]] | None:
+        """Return the types of a function's locals, and the structs that they were told from."""
+
+    def answer(self, function: Fn, call: Call) -> tuple[Fn, ...] | None:
+        """Return what a call resolves to, or None where it is not known."""
+
+
 @dataclass(slots=True)
 class Given:
     """Answers by the function that calls, and by the span of the call.
@@ -41,6 +52,30 @@ class Given:
     answers: dict[Fn, dict[tuple[int, int], Answer]] = field(default_factory=dict)
     types: dict[Fn, dict[str, str]] = field(default_factory=dict)
     structs: dict[Fn, set[str]] = field(default_factory=dict)
+    recalled: Recalling | None = None
+
+    def answer_of(self, function: Fn, call: Call) -> tuple[Fn, ...] | None:
+        """Return what a call resolves to, or None where it is not known."""
+        known = self.answers.get(function)
+        if known is None:
+            known = self.answers[function] = {}
+        answer = known.get((call.start, call.end))
+        if answer is not None:
+            return answer[1]
+        recalled = self.recalled.answer(function, call) if self.recalled is not None else None
+        if recalled is not None:
+            known[call.start, call.end] = call, recalled
+        return recalled
+
+    def types_of(self, function: Fn) -> dict[str, str] | None:
+        """Return the types of a function's locals, or None where they are not known."""
+        known = self.types.get(function)
+        if known is None and self.recalled is not None:
+            recalled = self.recalled.types(function)
+            if recalled is not None:
+                known = self.types[function] = recalled[0]
+                self.structs.setdefault(function, set()).update(recalled[1])
+        return known
 
     def keep(self, world: World, uses: Uses) -> None:
         """Drop what may be another answer in this world."""
@@ -69,7 +104,7 @@ class Given:
                 kept[function] = {
                     span: answer
                     for span, answer in answers.items()
-                    if _holds(answer[0], known, names, paths_hold=paths_hold)
+                    if holds(answer[0], known, names, paths_hold=paths_hold)
                 }
         self.answers = kept
 
@@ -79,7 +114,7 @@ def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> froze
     return frozenset(changed).union(name for name in before if name not in after)
 
 
-def _holds(
+def holds(
     call: Call, uses: Mapping[str, tuple[str, ...]], names: frozenset[str], *, paths_hold: bool
 ) -> bool:
     """Say whether none of the names that were looked up for a call has changed.

@@ -12,6 +12,7 @@ from audit.scanner.extract.items import split_list
 from audit.scanner.link.elements import element_type, opened_options, walked_lists
 from audit.scanner.link.given import Given, World
 from audit.scanner.link.passed import Key, Path, passed_paths
+from audit.scanner.link.recall import Recalled
 from audit.scanner.link.standard import STANDARD_METHODS
 from audit.scanner.link.unit import Fn, Unit, base_type
 from audit.scanner.link.workspace import Workspace
@@ -31,13 +32,17 @@ _HEAD = 120
 class Resolver:
     """Resolves calls inside one workspace."""
 
-    def __init__(self, workspace: Workspace, before: Resolver | None = None) -> None:
-        """Take over from the resolver of the workspace before what would be found again."""
+    def __init__(
+        self, workspace: Workspace, before: Resolver | None = None, recalled: Recalled | None = None
+    ) -> None:
+        """Take over from the resolver of the workspace before, or a memory, what would be found again."""
         self._workspace = workspace
         self._by_arity: dict[tuple[str, int], list[Fn]] = {}
         self._given: Given = Given() if before is None else before._given
         if before is not None:
             self._given.keep(self._world(), self.uses)
+        elif recalled is not None:
+            self._given = recalled.given(self._world(), self.uses)
         else:
             self._given.world = self._world()
 
@@ -84,18 +89,15 @@ class Resolver:
         """Return the functions that a call may call; nothing when it can't be told."""
         if call.name not in self._names and function.index not in self._passing:
             return ()
-        known = self._given.answers.get(function)
-        if known is None:
-            known = self._given.answers[function] = {}
-        answer = known.get((call.start, call.end))
-        if answer is not None:
-            return answer[1]
+        known = self._given.answer_of(function, call)
+        if known is not None:
+            return known
         can_name = self._workspace.can_name
         called = self._resolve(function, call)
         for path in self.passed.get((function.index, call.start, call.end), ()):
             called = called + self._at_argument(function, path)
         found = tuple(one for one in called if can_name(function, one))
-        known[call.start, call.end] = (call, found)
+        self._given.answers[function][call.start, call.end] = call, found
         return found
 
     @cached_property
@@ -322,7 +324,7 @@ class Resolver:
 
     def types(self, function: Fn) -> dict[str, str]:
         """Return the bare types of a function's parameters and of locals whose types can be told."""
-        found = self._given.types.get(function)
+        found = self._given.types_of(function)
         if found is None:
             found = {
                 parameter.name: _unwrapped(parameter.type)

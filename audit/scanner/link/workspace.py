@@ -61,13 +61,20 @@ class Workspace:
                 spliced[function.facts.macro].append(function)
         for unit in self.units.values() if spliced else ():
             for call in unit.facts.calls:
+                if call.name not in spliced:
+                    continue
                 first = _FIRST_NAME.match(unit.data, call.arguments_start)
                 if first is None:
                     continue
                 name = first[1].decode()
-                for function in spliced.get(call.name, ()):
+                for function in spliced[call.name]:
                     self.expansions[function.index].append(name)
                     self.by_name[name].append(function)
+
+    def names_given_to_macros(self, unit: Unit) -> set[str]:
+        """Return the names that the invocations between the items of a file give to macros."""
+        found = (_FIRST_NAME.match(unit.data, call.arguments_start) for call in unit.facts.calls)
+        return {first[1].decode() for first in found if first is not None}
 
     def _assign_packages(self) -> None:
         by_folder = {package.folder: package for package in self.packages}

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from posixpath import dirname, join, normpath
+from typing import Final
 
 from audit.scanner.extract.facts import Call, CallKind
 from audit.scanner.link.resolve import Resolver
@@ -39,8 +40,12 @@ class PtxText:
     form: str
 
 
+# No name: what is told under it is for one set of names, and is not kept for another scan.
+_PLACES: Final = object()
+
+
 @dataclass(frozen=True, slots=True)
-class _StringConstant:
+class StringConstant:
     """A constant of a file: the index of its item, its value, and the file that it includes, if it does."""
 
     item: int
@@ -200,12 +205,12 @@ def _is_product(unit: Unit) -> bool:
     return unit.target_kind in ("lib", "bin") and not any(cfg.requires("test") for cfg in unit.cfgs)
 
 
-def _strings_of(unit: Unit) -> Sequence[_StringConstant]:
+def _strings_of(unit: Unit) -> Sequence[StringConstant]:
     """Return the string constants of a file, worked out once."""
     return unit.told_once(_strings_of, lambda unit: list(_string_constants(unit)))
 
 
-def _string_constants(unit: Unit) -> Iterator[_StringConstant]:
+def _string_constants(unit: Unit) -> Iterator[StringConstant]:
     evaluator = Evaluator(lambda name: None, lambda name, values: None)
     for index, item in enumerate(unit.facts.items):
         if item.kind not in ("const", "static") or not item.value_start:
@@ -214,7 +219,7 @@ def _string_constants(unit: Unit) -> Iterator[_StringConstant]:
         if '"' in expression:
             named = _INCLUDE.match(expression.strip())
             included = normpath(join(dirname(unit.path), named[1])) if named is not None else ""
-            yield _StringConstant(index, evaluator.value(expression, {}), included)
+            yield StringConstant(index, evaluator.value(expression, {}), included)
 
 
 def _literals_of(unit: Unit) -> Sequence[tuple[int, int, str]]:
@@ -234,10 +239,10 @@ def _ptx_literals(unit: Unit) -> Iterator[tuple[int, int, str]]:
 
 def _places(unit: Unit, names: frozenset[bytes]) -> Sequence[int]:
     """Return where a file holds one of the names as a word, worked out once for the same names."""
-    known: tuple[frozenset[bytes], Sequence[int]] | None = unit.told.get(_places)
+    known: tuple[frozenset[bytes], Sequence[int]] | None = unit.told.get(_PLACES)
     if known is None or known[0] != names:
         found = _WORD.finditer(unit.data) if names else ()
-        known = unit.told[_places] = names, [match.start() for match in found if match[0] in names]
+        known = unit.told[_PLACES] = names, [match.start() for match in found if match[0] in names]
     return known[1]
 
 

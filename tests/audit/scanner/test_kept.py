@@ -13,6 +13,7 @@ from audit.rules.base import Rule
 from audit.scanner import kept, pipeline
 from audit.scanner.judge import Judgement, judge
 from audit.scanner.kept import KeptReports, report_key
+from audit.scanner.link.recall import Recalled
 from audit.scanner.pipeline import scan
 from audit.scanner.profile import load_profile
 from audit.scanner.report import EarlierResult, RuleRun, RuleStatus, ScanReport, SourceInfo
@@ -46,9 +47,11 @@ class Judged:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.times = 0
 
-        def counting(judgement: Judgement, rules: Sequence[Rule], jobs: int) -> object:
+        def counting(
+            judgement: Judgement, rules: Sequence[Rule], jobs: int, recalled: Recalled | None
+        ) -> object:
             self.times += 1
-            return judge(judgement, rules, jobs)
+            return judge(judgement, rules, jobs, recalled)
 
         monkeypatch.setattr(pipeline, "judge", counting)
 
@@ -103,7 +106,7 @@ def test_another_scanner_judges_anew(
     judged: Judged, reports: KeptReports, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scanned(reports)
-    monkeypatch.setattr(kept, "_code_digest", lambda: "another")
+    monkeypatch.setattr(kept, "code_digest", lambda: "another")
     scanned(reports)
     assert judged.times == 2
 
