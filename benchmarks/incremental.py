@@ -4,8 +4,9 @@
 
 REPO is a git repository; the commits are the last ones of REV along first parents, oldest first. Three scans
 run side by side in this process: one carries its linked workspace from commit to commit, one has only what
-the last scan kept of it on disk, as the command line has, and one starts anew each time. All take the facts of files from the same folder, so that the difference is that of linking
-and judging. Every report must be the same, to the byte; the first that is not ends the run with status 1.
+the last scan kept of it on disk, as the command line has, and one starts anew each time. All take the facts
+of files from the same folder, so that the difference is that of linking and judging. Every report must be the
+same, to the byte; the first that is not ends the run with status 1.
 """
 
 from __future__ import annotations

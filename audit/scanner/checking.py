@@ -1,12 +1,14 @@
-"""Let rules look at a linked workspace, half of them in a copy of this process where there are two."""
+"""Let rules look at a linked workspace, some of them in copies of this process where there are two."""
 
 from __future__ import annotations
 
 import marshal
 import pickle
 from collections.abc import Sequence
+from contextlib import ExitStack
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 from audit.scanner.link.recall import Recalled
 from audit.scanner.link.unit import Fn, Unit
@@ -17,36 +19,90 @@ if TYPE_CHECKING:
     from audit.rules.base import Rule
     from audit.scanner.judge import Candidate, Judgement
 
-# About half of the work, which shares little with the other half: what tests reach, and what texts say.
+# These ask for no effect of the workspace, and one that asks what tests reach.
+_EARLY = frozenset({"disabled-gpu-test", "dishonest-report"})
+_ASKS_REACH = "missing-gpu-test"
+# About half of what is left when it is known what tests reach.
 _BESIDE = frozenset(
-    {"missing-gpu-test", "disabled-gpu-test", "dishonest-report", "unstructured-error", "kernel-in-core"}
+    {"comment-only-gap", "deferred-kernel", "kernel-in-core", "unstructured-error", "cfg-gated-stub"}
 )
 
+Found = dict[str, "list[Candidate]"]
 
-def candidates_of(
-    judgement: Judgement, rules: Sequence[Rule], jobs: int, recalled: Recalled | None = None
-) -> list[list[Candidate]]:
-    """Return what each rule sees, in the order of the rules and of the tree.
 
-    What a copy of this process finds out about files on its way is handed to `recalled`.
+class Checking:
+    """Lets rules look at a workspace whose effects are not worked out yet; a context manager.
+
+    Where there are two processes, a copy of this one runs at once what asks for no effect, while this one
+    works the effects out; then another copy runs half of the rest. What copies find out about files on their
+    way is handed to `recalled`. Whatever a copy does not deliver is done here.
     """
-    beside = [rule for rule in rules if rule.name in _BESIDE] if jobs > 1 else []
-    if not beside or len(beside) == len(rules):
-        return [list(rule.check(judgement)) for rule in rules]
 
-    def work() -> bytes:
-        found = dump_candidates([list(rule.check(judgement)) for rule in beside])
-        return marshal.dumps((found, recalled.learned() if recalled is not None else {}))
+    def __init__(
+        self, judgement: Judgement, rules: Sequence[Rule], jobs: int, recalled: Recalled | None = None
+    ) -> None:
+        self._judgement = judgement
+        self._rules = rules
+        self._recalled = recalled
+        self._is_shared = jobs > 1 and any(rule.name not in _EARLY for rule in rules)
+        self._running = ExitStack()
+        self._early: ForkedCopy | None = None
 
-    with ForkedCopy(work) as copy:
-        found = {rule.id: list(rule.check(judgement)) for rule in rules if rule.name not in _BESIDE}
-        answer = copy.answer()
-    if answer is not None:
-        candidates, learned = marshal.loads(answer)  # noqa: S302  from a copy of this process
-        found.update(zip((rule.id for rule in beside), load_candidates(candidates, judgement), strict=True))
-        if recalled is not None:
-            recalled.add(learned)
-    return [found[rule.id] if rule.id in found else list(rule.check(judgement)) for rule in rules]
+    def __enter__(self) -> Self:
+        early = self._named(_EARLY)
+        if self._is_shared and (early or self._is_reach_asked):
+            self._early = self._running.enter_context(
+                ForkedCopy(lambda: self._work(early, self._is_reach_asked))
+            )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._running.close()
+
+    def candidates(self) -> list[list[Candidate]]:
+        """Return what each rule sees, in the order of the rules and of the tree."""
+        found: Found = {}
+        if self._is_shared:
+            beside = self._named(_BESIDE)
+            with ForkedCopy(lambda: self._work(beside, False)) as copy:
+                rest = [one for one in self._rules if one.name not in _EARLY | _BESIDE | {_ASKS_REACH}]
+                found = self._check(rest)
+                if self._early is not None:
+                    self._take(self._early.answer(), self._named(_EARLY), found)
+                found |= self._check(self._named(frozenset({_ASKS_REACH})))
+                self._take(copy.answer(), beside, found)
+        found |= self._check([rule for rule in self._rules if rule.id not in found])
+        return [found[rule.id] for rule in self._rules]
+
+    @property
+    def _is_reach_asked(self) -> bool:
+        return any(rule.name == _ASKS_REACH for rule in self._rules)
+
+    def _named(self, names: frozenset[str]) -> list[Rule]:
+        return [rule for rule in self._rules if rule.name in names]
+
+    def _check(self, rules: Sequence[Rule]) -> Found:
+        return {rule.id: list(rule.check(self._judgement)) for rule in rules}
+
+    def _work(self, rules: Sequence[Rule], asks_reach: bool) -> bytes:
+        reach = self._judgement.reach.told() if asks_reach else None
+        found = dump_candidates(list(self._check(rules).values()))
+        learned = self._recalled.learned() if self._recalled is not None else {}
+        return marshal.dumps((found, reach, learned))
+
+    def _take(self, answer: bytes | None, rules: Sequence[Rule], found: Found) -> None:
+        if answer is None:
+            return
+        candidates, reach, learned = marshal.loads(answer)  # noqa: S302  from a copy of this process
+        found.update(
+            zip((rule.id for rule in rules), load_candidates(candidates, self._judgement), strict=True)
+        )
+        if reach is not None:
+            self._judgement.reach.take(reach)
+        if self._recalled is not None:
+            self._recalled.add(learned)
 
 
 class _Writer(pickle.Pickler):

@@ -9,13 +9,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from audit.scanner.checking import candidates_of
 from audit.scanner.extract.facts import Call
 from audit.scanner.fingerprint import Identity, fingerprints, tokens
 from audit.scanner.link.flow import Test
 from audit.scanner.link.paths import HostPath, HostPaths
 from audit.scanner.link.reach import Reach
-from audit.scanner.link.recall import Recalled
 from audit.scanner.link.stand_ins import StandIn
 from audit.scanner.link.summaries import Summaries
 from audit.scanner.link.unit import Fn, Unit
@@ -268,12 +266,12 @@ def _call_step(role: str, function: Fn, call: Call, message: str) -> Step:
 
 
 def judge(
-    judgement: Judgement, rules: Sequence[Rule], jobs: int = 1, recalled: Recalled | None = None
+    judgement: Judgement, rules: Sequence[Rule], seen: Sequence[Sequence[Candidate]]
 ) -> tuple[tuple[Result, ...], tuple[RuleRun, ...]]:
-    """Run the rules and return their results, one for each cause, in a stable order."""
+    """Return the results of rules, one for each cause, in a stable order; `seen` is what each has seen."""
     found: list[tuple[Rule, Candidate]] = []
     runs = []
-    for rule, candidates in zip(rules, candidates_of(judgement, rules, jobs, recalled), strict=True):
+    for rule, candidates in zip(rules, seen, strict=True):
         found += [(rule, candidate) for candidate in candidates]
         reason = rule.not_run_reason(judgement)
         if reason:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from audit.rules.base import Rule
 from audit.scanner.cache import FactsCache
 from audit.scanner.carried import Carried, CarriedFacts
+from audit.scanner.checking import Checking
 from audit.scanner.extract import extract
 from audit.scanner.extract.facts import NO_FACTS, FileFacts
 from audit.scanner.fingerprint import strict_fingerprints
@@ -151,16 +152,18 @@ def _examine(
     report(Progress("link", 0, 1))
     before = carried.taken() if carried is not None else None
     workspace, bad_manifests = _link(reads, rust, facts, before.workspace if before is not None else None)
-    key = workspace_key(source.info.root, profile)
+    key = workspace_key(source.info.root, profile) if workspaces is not None else ""
     recalled = Recalled(workspace, workspaces.get(key)) if workspaces is not None else None
     resolver = Resolver(workspace, before.resolver if before is not None else None, recalled)
     texts = PtxTexts(workspace, resolver, _included(reads))
     kernels = Kernels(texts, assembler, profile.ptx_targets, driver)
     summaries = Summaries(workspace, resolver, profile, before)
     judgement = Judgement(workspace, summaries, profile, kernels, _documents(reads))
-    report(Progress("link", 1, 1))
-    report(Progress("judge", 0, len(rules)))
-    results, runs = judge(judgement, rules, jobs, recalled)
+    with Checking(judgement, rules, jobs, recalled) as checking:
+        summaries.settle()
+        report(Progress("link", 1, 1))
+        report(Progress("judge", 0, len(rules)))
+        results, runs = judge(judgement, rules, checking.candidates())
     report(Progress("judge", len(rules), len(rules)))
     if observe is not None:
         observe(judgement)

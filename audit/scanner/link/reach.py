@@ -82,6 +82,18 @@ class Reach:
         }
         return frozenset(self.made.closure(called))
 
+    def told(self) -> tuple[dict[int, int], list[str], list[int]]:
+        """Tell another process, by numbers, what took long to find out."""
+        tested = {index: test.index for index, test in self.tested.items()}
+        return tested, sorted(self.tested_made), sorted(self._opening)
+
+    def take(self, told: tuple[dict[int, int], list[str], list[int]]) -> None:
+        """Take what `told` says of the same workspace."""
+        tested, made, opening = told
+        self.tested = {index: self.functions[test] for index, test in tested.items()}
+        self.tested_made = frozenset(made)
+        self._opening = frozenset(opening)
+
     def callees(self, function: Fn) -> tuple[Fn, ...]:
         """Return what a function calls, as far as it can be told."""
         return self._next(function)

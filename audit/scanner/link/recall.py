@@ -114,7 +114,7 @@ class Recalled:
         self._change = _Change(frozenset(), frozenset(), frozenset())
         self._outlook = ("", "", "")
         self._passing: frozenset[Place] = frozenset()
-        self._elsewhere: dict[str, bytes] = {}
+        self._elsewhere: dict[str, list[bytes]] = {}
         for path in self._same:
             workspace.units[path].recall = self._told_by(path)
 
@@ -259,7 +259,8 @@ class Recalled:
 
     def add(self, learned: Mapping[str, bytes]) -> None:
         """Take what a copy of this process has found out."""
-        self._elsewhere.update(learned)
+        for path, part in learned.items():
+            self._elsewhere.setdefault(path, []).append(part)
 
     def _is_known(self, unit: Unit) -> bool:
         part = self._part(unit.path) if unit.path in self._same else None
@@ -275,8 +276,7 @@ class Recalled:
             own: tuple[bytes, ...] = kept
             if is_afresh or not self._is_known(self._workspace.units[path]) or len(kept) > _MOST_PARTS:
                 own = (self._dumped(self._workspace.units[path]),)
-            other = self._elsewhere.get(path)
-            files[path] = one._replace(parts=own if other is None else (*own, other))
+            files[path] = one._replace(parts=(*own, *self._elsewhere.get(path, ())))
         return Memory(
             self._outlook,
             () if is_afresh else tuple(self._change.names),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 
 from audit.scanner.extract.facts import Call
 from audit.scanner.link.flow import Flow
@@ -24,8 +25,7 @@ __all__ = ["Gate", "Read", "Reason", "Summaries"]
 class Summaries:
     """Effects of all functions of a workspace under one profile: fixpoints over the call graph.
 
-    Functions are known by their index: `launching` put work on the device, `gates` check the opt-in,
-    `rejecting` refuse device data, `reads` read it on the host.
+    Functions are known by their index. An effect is worked out when it is first asked for.
     """
 
     def __init__(
@@ -39,15 +39,51 @@ class Summaries:
         )
         self.tests = self.graph.tests
         self.operands = self.graph.operands
-        self._launches = Launches(self.graph)
-        self._gates = Gates(self.graph)
-        self._rejections = Rejections(self.graph, self._launches)
-        self._pardons = Pardons(self.graph, self._launches, self._gates, self._rejections)
-        self._reads = Reads(self.graph, self._launches, self._pardons)
-        self.launching: Mapping[int, Reason] = self._launches.found
-        self.gates: Mapping[int, Gate] = self._gates.found
-        self.rejecting: Mapping[int, Reason] = self._rejections.found
-        self.reads: Mapping[int, tuple[Read, ...]] = self._reads.found
+
+    def settle(self) -> None:
+        """Work all effects out now: copies of this process have them then."""
+        for effects in (self.launching, self.gates, self.rejecting, self.reads):
+            del effects
+
+    @cached_property
+    def _launches(self) -> Launches:
+        return Launches(self.graph)
+
+    @cached_property
+    def _gates(self) -> Gates:
+        return Gates(self.graph)
+
+    @cached_property
+    def _rejections(self) -> Rejections:
+        return Rejections(self.graph, self._launches)
+
+    @cached_property
+    def _pardons(self) -> Pardons:
+        return Pardons(self.graph, self._launches, self._gates, self._rejections)
+
+    @cached_property
+    def _reads(self) -> Reads:
+        return Reads(self.graph, self._launches, self._pardons)
+
+    @cached_property
+    def launching(self) -> Mapping[int, Reason]:
+        """The functions that put work on the device."""
+        return self._launches.found
+
+    @cached_property
+    def gates(self) -> Mapping[int, Gate]:
+        """The functions that check the opt-in."""
+        return self._gates.found
+
+    @cached_property
+    def rejecting(self) -> Mapping[int, Reason]:
+        """The functions that refuse device data."""
+        return self._rejections.found
+
+    @cached_property
+    def reads(self) -> Mapping[int, tuple[Read, ...]]:
+        """The functions that read device data on the host."""
+        return self._reads.found
 
     def flow(self, function: Fn) -> Flow:
         """Return the control flow of a function."""

@@ -11,9 +11,8 @@ import pytest
 from audit.rules import RULES
 from audit.rules.base import Rule
 from audit.scanner import kept, pipeline
-from audit.scanner.judge import Judgement, judge
+from audit.scanner.judge import Candidate, Judgement, judge
 from audit.scanner.kept import KeptReports, report_key
-from audit.scanner.link.recall import Recalled
 from audit.scanner.pipeline import scan
 from audit.scanner.profile import load_profile
 from audit.scanner.report import EarlierResult, RuleRun, RuleStatus, ScanReport, SourceInfo
@@ -48,10 +47,10 @@ class Judged:
         self.times = 0
 
         def counting(
-            judgement: Judgement, rules: Sequence[Rule], jobs: int, recalled: Recalled | None
+            judgement: Judgement, rules: Sequence[Rule], seen: Sequence[Sequence[Candidate]]
         ) -> object:
             self.times += 1
-            return judge(judgement, rules, jobs, recalled)
+            return judge(judgement, rules, seen)
 
         monkeypatch.setattr(pipeline, "judge", counting)
 
