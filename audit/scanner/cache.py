@@ -59,6 +59,10 @@ class DirectoryCache:
         except OSError:
             return None
 
+    def has(self, blob_id: str) -> bool:
+        """Say whether there is something for a blob, which may turn out to be damaged."""
+        return self._path(blob_id).exists()
+
     def put(self, blob_id: str, facts: FileFacts) -> None:
         """Keep the facts of a blob."""
         self.put_packed(blob_id, facts_pack(facts))

@@ -6,15 +6,18 @@ import gc
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from io import BytesIO
 
 from audit.rules.base import Rule
-from audit.scanner.cache import FactsCache
+from audit.scanner.cache import DirectoryCache, FactsCache
 from audit.scanner.carried import Carried, CarriedFacts
 from audit.scanner.checking import Checking
 from audit.scanner.extract import extract
 from audit.scanner.extract.facts import NO_FACTS, FileFacts
+from audit.scanner.extract.serial import dump_facts, load_facts
+from audit.scanner.extract.worker import read_parts, write_parts
 from audit.scanner.fingerprint import strict_fingerprints
 from audit.scanner.judge import Judgement, judge
 from audit.scanner.kept import KeptReports, report_key
@@ -25,7 +28,7 @@ from audit.scanner.link.summaries import Summaries
 from audit.scanner.link.unit import Unit
 from audit.scanner.link.workspace import Workspace
 from audit.scanner.outcome.deciding import Outcomes
-from audit.scanner.processes import ExtractingProcess
+from audit.scanner.processes import ExtractingProcess, ForkedCopy
 from audit.scanner.profile import Profile
 from audit.scanner.ptx.assembler import Assembler
 from audit.scanner.ptx.driver import DriverAnswers, judged_by
@@ -48,6 +51,7 @@ from audit.version import VERSION
 
 # A process takes longer to start than to parse so much.
 _WORTH_A_PROCESS_BYTES = 400_000
+_WORTH_A_COPY_BYTES = 60_000
 _PTX_SUFFIX = ".ptx"
 
 ProgressCallback = Callable[[Progress], None]
@@ -257,12 +261,20 @@ def _extract_all(
     """Return facts by path."""
     facts: dict[str, FileFacts] = {}
     pending: list[str] = []
-    for path, content in contents.items():
-        known = cache.get(content.blob_id) if cache is not None else None
-        if known is not None:
-            facts[path] = known
-        else:
-            pending.append(path)
+    absent = _absent(contents, jobs, cache)
+    # What little is not known is extracted by a copy of this process, while this one loads the rest.
+    with ForkedCopy(lambda: _extracts(absent, contents)) if absent else nullcontext() as copy:
+        for path, content in contents.items():
+            known = cache.get(content.blob_id) if cache is not None and path not in absent else None
+            if known is not None:
+                facts[path] = known
+            else:
+                pending.append(path)
+        for path, one in zip(absent, _loaded(copy.answer() if copy is not None else None), strict=False):
+            pending.remove(path)
+            facts[path] = one
+            if cache is not None:
+                cache.put(contents[path].blob_id, one)
     # Big files first: dealt out in turns they make shares of about the same size.
     pending.sort(key=lambda path: -len(contents[path].data))
     for path, one in _extracted(pending, contents, jobs):
@@ -274,11 +286,34 @@ def _extract_all(
     return facts
 
 
+def _absent(contents: Mapping[str, Content], jobs: int, cache: FactsCache | None) -> list[str]:
+    """Return the files whose facts a folder does not keep, if it keeps most, and they are worth a process."""
+    if jobs < 2 or not isinstance(cache, DirectoryCache):
+        return []
+    found = [path for path, content in contents.items() if not cache.has(content.blob_id)]
+    is_worth = sum(len(contents[path].data) for path in found) >= _WORTH_A_COPY_BYTES
+    return found if is_worth and len(found) * 4 < len(contents) else []
+
+
+def _extracts(paths: Sequence[str], contents: Mapping[str, Content]) -> bytes:
+    stream = BytesIO()
+    write_parts(stream, (dump_facts(extract(contents[path].data)) for path in paths))
+    return stream.getvalue()
+
+
+def _loaded(answer: bytes | None) -> Iterator[FileFacts]:
+    return map(load_facts, read_parts(BytesIO(answer or b"")))
+
+
 def _extracted(
     paths: Sequence[str], contents: Mapping[str, Content], jobs: int
 ) -> Iterator[tuple[str, FileFacts]]:
     # Processes, not threads: the parser holds the interpreter's lock.
-    count = min(jobs, 1 + sum(len(contents[path].data) for path in paths) // _WORTH_A_PROCESS_BYTES)
+    count = min(
+        jobs,
+        max(1, len(paths)),
+        1 + sum(len(contents[path].data) for path in paths) // _WORTH_A_PROCESS_BYTES,
+    )
     own, *others = (paths[first::count] for first in range(count))
     with ExitStack() as running:
         processes = [
