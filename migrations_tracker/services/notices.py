@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from audit.models import (
@@ -77,7 +77,7 @@ def _of_branches(now: datetime) -> list[Notice]:
         commit = scan.scan_run.commit.short_id
         why = ": the code is the same, the scanner is another" if scan.is_same_code else ""
         of_kind = (
-            (NoticeKind.NEW_SITES, scan.new_count, f"new on {scan.branch.name} at {commit}{why}"),
+            (NoticeKind.NEW_SITES, _new_count(scan), f"new on {scan.branch.name} at {commit}{why}"),
             (NoticeKind.REGRESSIONS, scan.reopened_count, f"back on {scan.branch.name} at {commit}{why}"),
             (
                 NoticeKind.SUSPICIOUS_DROP,
@@ -89,6 +89,22 @@ def _of_branches(now: datetime) -> list[Notice]:
             if count:
                 found.append(_of_branch_scan(scan, kind, count, what))
     return found
+
+
+def _new_count(scan: BranchScan) -> int:
+    """Count what is news: on a branch that begins to be followed everything is new, and most is known."""
+    if scan.previous_id is not None or not scan.new_count:
+        return scan.new_count
+    return SiteEvent.objects.filter(_new_in(scan)).count()
+
+
+def _new_in(scan: BranchScan) -> Q:
+    """Select the events of sites that a scan brought; a branch's first one, those no other branch knows."""
+    brought = Q(branch_scan=scan, kind=SiteEventKind.NEW)
+    if scan.previous_id is not None:
+        return brought
+    known = SiteState.objects.filter(site=OuterRef("site")).exclude(branch=scan.branch_id)
+    return Q(brought, ~Exists(known))
 
 
 def _of_branch_scan(scan: BranchScan, kind: NoticeKind, count: int, what: str) -> Notice:
@@ -228,25 +244,24 @@ def _wants(subscription: Subscription, notice: Notice) -> bool:
     return standing_of(subscription.owner).role_in(notice.repository_id) >= Role.READER
 
 
-_EVENTS = {
-    NoticeKind.NEW_SITES: Q(kind=SiteEventKind.NEW),
-    NoticeKind.REGRESSIONS: Q(kind=SiteEventKind.REOPENED),
-}
+_OF_BRANCHES = (NoticeKind.NEW_SITES, NoticeKind.REGRESSIONS, NoticeKind.SUSPICIOUS_DROP)
 
 
 def _list_items(notice: Notice) -> None:
     """Write the sites of a notice into it, once somebody is to read them."""
     kind = NoticeKind(notice.kind)
-    if kind not in (*_EVENTS, NoticeKind.SUSPICIOUS_DROP) or notice.items:
+    if kind not in _OF_BRANCHES or notice.items:
         return
-    scan_id = int(notice.key.rsplit(":", 1)[1])
-    told: QuerySet[SiteEvent] | QuerySet[HeldSite] = (
-        HeldSite.objects.filter(drop__branch_scan=scan_id)
-        if kind is NoticeKind.SUSPICIOUS_DROP
-        else SiteEvent.objects.filter(_EVENTS[kind], branch_scan_id=scan_id)
-    )
+    scan = BranchScan.objects.get(pk=int(notice.key.rsplit(":", 1)[1]))
+    told: QuerySet[SiteEvent] | QuerySet[HeldSite]
+    if kind is NoticeKind.SUSPICIOUS_DROP:
+        told = HeldSite.objects.filter(drop__branch_scan=scan)
+    elif kind is NoticeKind.NEW_SITES:
+        told = SiteEvent.objects.filter(_new_in(scan))
+    else:
+        told = SiteEvent.objects.filter(branch_scan=scan, kind=SiteEventKind.REOPENED)
     sites = list(told.order_by("pk").values_list("site_id", flat=True)[:ITEMS_KEPT])
-    states = SiteState.objects.filter(branch__history=scan_id, site__in=sites).order_by("path", "start_line")
+    states = SiteState.objects.filter(branch=scan.branch_id, site__in=sites).order_by("path", "start_line")
     notice.items = [
         {
             "site": state.site_id,

@@ -19,6 +19,7 @@ from pytest_django import Settings
 
 from audit.models import AskedBy, BranchScan, HeldDrop, Repository, RowState, ScanRequest, ScanRun
 from audit.services.leases import lease_wake
+from audit.services.repositories import branch_note
 from migrations_tracker.errors import PlanError
 from migrations_tracker.models import Channel, Delivery, Frequency, Notice, NoticeKind, Subscription
 from migrations_tracker.services.deliveries import delivery_again, delivery_execute, webhook_secret
@@ -81,6 +82,23 @@ def test_new_sites_are_told_once_with_their_places(repository: Repository, tell:
     assert message.subject.startswith("minitorch: 3 sites new on main")
     assert "FT001 minitorch-gpu/src/ops.rs:1 minitorch_gpu::ops::op0" in message.body
     assert "https://audit.example.org/scans/" in message.body
+
+
+def test_a_branch_that_begins_to_be_followed_tells_of_what_no_other_branch_has(
+    repository: Repository, tell: Tell
+) -> None:
+    ingest(repository, make_report(RESULTS[:3]))
+    tell()
+    notices_collect()
+    topic = branch_note(repository=repository, name="topic", is_default=False)
+    ingest(repository, make_report(RESULTS[:4]), branch=topic)
+    notices_collect()
+    [told] = Notice.objects.filter(branch_name="topic")
+    assert (told.title.partition(" at ")[0], told.count) == ("1 site new on topic", 1)
+    assert [item["symbol"] for item in told.items] == [RESULTS[3].symbol]
+    ingest(repository, make_report(RESULTS[:4]))
+    notices_collect()
+    assert Notice.objects.filter(branch_name="main").count() == 2
 
 
 def test_what_comes_back_is_told_as_a_regression(repository: Repository, tell: Tell) -> None:
@@ -187,6 +205,7 @@ def test_a_digest_holds_a_day_and_comes_once_a_day(
         assert mail.outbox[0].subject == "2 notices of minitorch"
         assert notices_collect(now=at(7, days=1)) == [], "nothing happened since"
         ingest(repository, make_report(RESULTS[:4]))
+        BranchScan.objects.filter(new_count=1, position=3).update(created_at=at(6, days=1))
         assert [len(d.notices.all()) for d in notices_collect(now=at(7, days=1))] == [1]
 
 
