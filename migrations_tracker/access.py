@@ -102,6 +102,8 @@ def _role_for(
         return standing.everywhere
     owner = cast("Owner", need.owner)
     named = _named(owner, request, arguments)
+    if named == "" and owner.is_optional:
+        return standing.highest  # The form asks for a repository where one may not go without.
     if named == "":
         chosen = branch_choose(repository="", branch="", user=user).repository
         return standing.role_in(chosen.pk) if chosen is not None else standing.everywhere

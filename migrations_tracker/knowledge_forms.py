@@ -88,7 +88,8 @@ class EntryForm(forms.Form):
         label="Text",
         required=False,
         help_text="Markdown. `[[rule:FT001]]`, `[[clause:F1]]`, `[[site:12]]`, `[[op:aten::lgamma]]`, "
-        "`[[crate:NAME]]`, `[[entry:3]]` and `[[precedent:4]]` are links.",
+        "`[[crate:NAME]]`, `[[entry:3]]`, `[[precedent:4]]`, and a repository's clause as "
+        "`[[clause:REPOSITORY:P1]]`, are links.",
         widget=forms.Textarea(attrs={"rows": 18}),
     )
     tags = forms.CharField(label="Tags", required=False, max_length=900, help_text="Parted by commas.")
@@ -101,6 +102,28 @@ class EntryForm(forms.Form):
     )
     note = forms.CharField(label="What changed", required=False, max_length=300)
     number = forms.IntegerField(required=False, min_value=0, max_value=2**31, widget=forms.HiddenInput)
+
+
+class NewEntryForm(EntryForm):
+    """An entry that is not there yet: of a repository that its author leads, or of none."""
+
+    repository = forms.ModelChoiceField(
+        label="Repository",
+        queryset=Repository.objects.none(),
+        to_field_name="slug",
+        required=False,
+        empty_label="None: it is about all, and everybody reads it",
+        help_text="Those read it who see the repository; its own clauses are `[[clause:P1]]` there.",
+    )
+
+    def __init__(
+        self, *args: Any, repositories: QuerySet[Repository], may_be_of_none: bool, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        field = cast("forms.ModelChoiceField[Repository]", self.fields["repository"])
+        field.queryset = repositories
+        if not may_be_of_none:
+            field.required, field.empty_label = True, None
 
 
 class AuditNoteForm(forms.Form):

@@ -52,7 +52,8 @@ class Scope(StrEnum):
 class Owner:
     """Where the repository of a thing stands: the model, the path to it, and what names the thing.
 
-    `names` is the argument of the address, or, with `is_field`, the field of a form.
+    `names` is the argument of the address, or, with `is_field`, the field of a form. With `is_optional`, it
+    may be empty, and the view holds what is of no repository to the role in all of them.
     """
 
     model: str
@@ -60,6 +61,7 @@ class Owner:
     names: str = "pk"
     column: str = "pk"
     is_field: bool = False
+    is_optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ class Need:
 
 _SLUG = Owner("audit.Repository", "pk", "slug", "slug")
 _FIELD = Owner("audit.Repository", "pk", "repository", "slug", is_field=True)
+_OPTIONAL_FIELD = Owner("audit.Repository", "pk", "repository", "slug", is_field=True, is_optional=True)
 _BRANCH_FIELD = Owner("audit.Branch", "repository_id", "branch", is_field=True)
 _SITE = Owner("audit.FallbackSite", "repository_id")
 _ATTACHMENT = Owner("migrations_tracker.Attachment", "repository_id")
@@ -293,7 +296,7 @@ PAGES: Mapping[str, Need] = {
     "crate-detail": _see(_SLUG),
     "audit-note-add": _engineer(_SLUG),
     "entry-list": _LISTED,
-    "entry-add": Need(Scope.SYSTEM, Role.LEAD, Role.LEAD),
+    "entry-add": _lead(_OPTIONAL_FIELD),
     "entry-detail": _see(_ENTRY),
     "entry-history": _see(_ENTRY),
     "entry-edit": _lead(_ENTRY),

@@ -54,8 +54,12 @@ def link_parse(inner: str) -> tuple[str, str]:
     kind, target = kind.strip().lower(), target.strip()
     if not colon or kind not in LINK_LABELS or not target:
         return "", inner.strip()
-    if kind in {LinkKind.RULE, LinkKind.CLAUSE}:
-        target = target.upper() if kind == LinkKind.CLAUSE or target.upper().startswith("FT") else target
+    if kind == LinkKind.CLAUSE:
+        # A repository's own clause may be named with the repository: `clause:SLUG:P1`.
+        slug, colon, clause_id = target.rpartition(":")
+        target = f"{slug.strip()}{colon}{clause_id.strip().upper()}"
+    if kind == LinkKind.RULE and target.upper().startswith("FT"):
+        target = target.upper()
     return kind, target
 
 

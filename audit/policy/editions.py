@@ -7,13 +7,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from itertools import takewhile
 from typing import NamedTuple
 
 from audit.policy.clauses import CURRENT_VERSION, Clause, load_policy
 from audit.scanner.report import Level
 
 _VERSION = re.compile(r"(?P<house>[1-9]\d{0,5})(?:\+(?P<own>[1-9]\d{0,8}))?")
-_TOKEN = re.compile(r"\s+|\w+|[^\w\s]")
+_TOKEN = re.compile(r"\s+|\w+\s*|[^\w\s]\s*")
+# Comparing takes time by the square of the words: what is longer, its common ends apart, is shown whole.
+MOST_WORDS = 600
 # The parts of a clause, as they are compared and called.
 _PARTS = (
     ("title", "Title"),
@@ -70,11 +73,12 @@ class Words(NamedTuple):
 
 
 class ChangedPart(NamedTuple):
-    """A part of a clause that is not what it was."""
+    """A part of a clause that is not what it was; `is_whole` where it was too long to compare its words."""
 
     label: str
     words: tuple[Words, ...]
     is_code: bool
+    is_whole: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +150,43 @@ def levels_profile(edition: Edition, *, name: str, extends: str) -> str:
 
 
 def word_difference(before: str, after: str) -> tuple[Words, ...]:
-    """Return a text with what was taken out of it and what was put in, word by word."""
+    """Return a text with what was taken out of it and what was put in, word by word.
+
+    Where `is_long` says so, the first and the last words that both share, and what is between them whole.
+    """
+    start, old, new, end = _parted(before, after)
+    between = _whole(old, new) if _are_long(old, new) else _words(old, new)
+    ends = (Words("same", "".join(start)), *between, Words("same", "".join(end)))
+    return tuple(words for words in ends if words.text)
+
+
+def is_long(before: str, after: str) -> bool:
+    """Tell whether two texts differ in more words than are compared one by one."""
+    _, old, new, _ = _parted(before, after)
+    return _are_long(old, new)
+
+
+def _parted(before: str, after: str) -> tuple[list[str], list[str], list[str], list[str]]:
+    """Return the words that both begin with, what is between in each, and the words that both end with."""
     old, new = _TOKEN.findall(before), _TOKEN.findall(after)
-    return tuple(_words(old, new))
+    start = _shared(old, new)
+    end = _shared(old[start:][::-1], new[start:][::-1])
+    return old[:start], old[start : len(old) - end], new[start : len(new) - end], old[len(old) - end :]
+
+
+def _shared(old: Sequence[str], new: Sequence[str]) -> int:
+    """Count the words that both begin with."""
+    both = zip(old, new, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], both))
+
+
+def _are_long(old: Sequence[str], new: Sequence[str]) -> bool:
+    return max(len(old), len(new)) > MOST_WORDS
+
+
+def _whole(old: Sequence[str], new: Sequence[str]) -> Iterator[Words]:
+    yield Words("removed", "".join(old))
+    yield Words("added", "".join(new))
 
 
 def _words(old: Sequence[str], new: Sequence[str]) -> Iterator[Words]:
@@ -164,10 +202,14 @@ def _words(old: Sequence[str], new: Sequence[str]) -> Iterator[Words]:
 
 def _parts(was: Clause, now: Clause) -> tuple[ChangedPart, ...]:
     return tuple(
-        ChangedPart(label, word_difference(_text(was, name), _text(now, name)), name in ("right", "wrong"))
+        _part(label, _text(was, name), _text(now, name), is_code=name in ("right", "wrong"))
         for name, label in _PARTS
         if getattr(was, name) != getattr(now, name)
     )
+
+
+def _part(label: str, was: str, now: str, *, is_code: bool) -> ChangedPart:
+    return ChangedPart(label, word_difference(was, now), is_code=is_code, is_whole=is_long(was, now))
 
 
 def _text(clause: Clause, name: str) -> str:

@@ -10,9 +10,18 @@ from django.urls import reverse
 
 from audit.knowledge.links import Link, LinkKind
 from audit.knowledge.rendering import Resolver, render_markdown
-from audit.models import Crate, FallbackSite, KnowledgeEntry, LinkOrigin, Precedent, Repository
+from audit.models import (
+    Crate,
+    FallbackSite,
+    KnowledgeEntry,
+    LinkOrigin,
+    Precedent,
+    Repository,
+    RepositoryPolicy,
+)
 from audit.parity.catalogue import newest
 from audit.parity.counterparts import is_known
+from audit.policy.clauses import OWN_LETTER, own_clauses
 from audit.selectors.policy import clause_find
 from audit.selectors.rules import rule_find
 
@@ -97,10 +106,39 @@ def _rules(targets: set[str], sight: Sight) -> Found:
 
 def _clauses(targets: set[str], sight: Sight) -> Found:
     pages = {target: clause_find(clause_id=target) for target in targets}
-    return {
+    house = {
         target: (reverse("clause-detail", args=[page.clause.id]), f"{page.clause.id} {page.clause.title}")
         for target, page in pages.items()
         if page is not None
+    }
+    return {**house, **_own_clauses({target for target in targets if is_own_clause(target)}, sight)}
+
+
+def is_own_clause(target: str) -> bool:
+    """Tell whether what a link to a clause names is one of a repository, `P1` or `SLUG:P1`."""
+    return target.rpartition(":")[2].startswith(OWN_LETTER)
+
+
+def _own_clauses(targets: set[str], sight: Sight) -> Found:
+    """Find clauses of repositories as they are in force: without a repository, those of the text's own."""
+    owner = sight.owner.slug if sight.owner is not None else ""
+    named = {target: target.rpartition(":")[0] or owner for target in targets}
+    slugs = set(named.values()) - {""}
+    if not slugs:
+        return {}
+    rows = RepositoryPolicy.objects.filter(
+        repository__in=sight.repositories, repository__slug__in=slugs
+    ).order_by("repository_id", "-number")
+    in_force = rows.distinct("repository_id").select_related("repository")
+    titles = {
+        (row.repository.slug, clause.id): f"{clause.id} {clause.title}"
+        for row in in_force
+        for clause in own_clauses(row.clauses)
+    }
+    return {
+        target: (reverse("repository-clause", args=[slug, key[1]]), titles[key])
+        for target, slug in named.items()
+        if (key := (slug, target.rpartition(":")[2])) in titles
     }
 
 

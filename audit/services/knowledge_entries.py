@@ -20,7 +20,7 @@ from audit.models import (
     Repository,
     TextReference,
 )
-from audit.selectors.entry_links import Sight, links_broken
+from audit.selectors.entry_links import Sight, is_own_clause, links_broken
 from audit.services.references import references_store
 
 MAX_TEXT = 200_000
@@ -144,7 +144,15 @@ def _refuse_broken(links: Sequence[Link], sight: Sight) -> None:
         first = broken[0]
         where = f"Line {first.line}: " if first.line else "Attached: "
         more = f" {len(broken) - 1} more lead nowhere too." if len(broken) > 1 else ""
-        raise AuditError(f"{where}{first} leads nowhere.{more}")
+        raise AuditError(f"{where}{first} leads nowhere{_hint(first, sight)}.{more}")
+
+
+def _hint(link: Link, sight: Sight) -> str:
+    """Say how a repository's own clause is named where the text belongs to no repository."""
+    is_bare = link.kind == LinkKind.CLAUSE and ":" not in link.target and is_own_clause(link.target)
+    if not is_bare or sight.owner is not None:
+        return ""
+    return f": it is a clause of a repository. Write [[clause:REPOSITORY:{link.target}]] to say of which"
 
 
 def _link(entry: KnowledgeEntry, links: Sequence[Link]) -> None:

@@ -44,13 +44,21 @@ def filters_read(query: QueryDict, *, may_write: bool) -> EntryFilters:
 
 
 def entry_list(
-    *, filters: EntryFilters, repositories: QuerySet[Repository], cursor: str
+    *,
+    filters: EntryFilters,
+    repositories: QuerySet[Repository],
+    led: QuerySet[Repository] | None,
+    cursor: str,
 ) -> KeysetPage[KnowledgeEntry]:
-    """List entries of some repositories and of none, newest first: published ones, or those with a draft."""
+    """List entries of some repositories and of none, newest first: published ones, or those with a draft.
+
+    Drafts are listed of the repositories in `led`; of all, and of none, where it is None.
+    """
     rows = KnowledgeEntry.objects.select_related("repository", "created_by")
     rows = rows.filter(Q(repository=None) | Q(repository__in=repositories), latest_number__gt=0)
     if filters.drafts:
         rows = rows.exclude(latest_number=F("published_number"))
+        rows = rows if led is None else rows.filter(repository__in=led)
     else:
         rows = rows.filter(published_number__gt=0)
     if filters.tag:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from django.db.models import Q
 from django.http import QueryDict
 
+from audit.knowledge.references import ReferenceKind
 from audit.models import Precedent, PrecedentKind, Repository, TextReference
 from migrations_tracker.selectors.keyset import KeysetPage, keyset_page
 
 PAGE_SIZE = 30
+NUMBERED = (ReferenceKind.ISSUE.value, ReferenceKind.PULL.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,11 @@ def precedent_list(
 def reference_list(
     *, repository: Repository, kind: str, target: str, cursor: str
 ) -> KeysetPage[TextReference]:
-    """List the sites that texts name together with a pull request, an issue or a commit."""
-    wanted = TextReference.objects.filter(repository=repository, kind=kind, target=target)
+    """List the sites that texts name together with a pull request, an issue or a commit.
+
+    Issues and pull requests are numbered together: `#12` and `PR #12` are one thing, however it is named.
+    """
+    kinds = NUMBERED if kind in NUMBERED else (kind,)
+    wanted = TextReference.objects.filter(repository=repository, kind__in=kinds, target=target)
     rows = wanted.select_related("site")
     return keyset_page(rows, columns=("id",), cursor=cursor, size=PAGE_SIZE)

@@ -88,6 +88,15 @@ def repositories_seen_by(user: User | AnonymousUser | None) -> QuerySet[Reposito
     return repositories.filter(pk__in=list(standing.by_repository))
 
 
+def repositories_led_by(user: User) -> QuerySet[Repository]:
+    """Return the repositories in which a person is lead, or more."""
+    standing = standing_of(user)
+    if standing.everywhere >= Role.LEAD:
+        return Repository.objects.all()
+    led = [pk for pk, role in standing.by_repository.items() if role >= Role.LEAD]
+    return Repository.objects.filter(pk__in=led)
+
+
 def repository_ids_seen_by(user: User) -> tuple[int, ...] | None:
     """Return the repositories in which a person has a role; None for all."""
     standing = standing_of(user)

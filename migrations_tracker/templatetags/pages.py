@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import template
-from django.urls import reverse
+from django.urls import resolve, reverse
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
@@ -22,7 +22,9 @@ from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import Comment
 from migrations_tracker.models.notice import NoticeKind
 from migrations_tracker.models.site_migration import CAUSE_LABELS, STATUS_LABELS
+from migrations_tracker.roles import PAGES, Role
 from migrations_tracker.selectors.search import CLOSE_MARK, OPEN_MARK
+from migrations_tracker.selectors.standings import standing_of
 from workers.protocol.outcome import Verdict
 from workers.verdict_texts import VERDICT_TEXTS
 
@@ -198,3 +200,18 @@ def verdict_meaning(value: str) -> str:
 def verdict_tone(value: str) -> str:
     """Return how a verdict is coloured."""
     return VERDICT_TEXTS[Verdict(value)].tone if value else "neutral"
+
+
+@register.simple_tag(takes_context=True)
+def may(context: template.Context, target: str, repository: Repository | None = None) -> bool:
+    """Tell whether whoever looks may send to a page, by its name or an address of it.
+
+    `repository` is that of the form, on a list that is about several; elsewhere it is the one that the page
+    is about.
+    """
+    user = context["request"].user
+    need = PAGES[target if target in PAGES else str(resolve(target).url_name)]
+    here: Role | None = getattr(user, "role_here", None)
+    if repository is not None:
+        here = standing_of(user).role_in(repository.pk)
+    return (standing_of(user).everywhere if here is None else here) >= need.write

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required, permission_required
 from django.http import Http404, HttpResponse
@@ -14,9 +16,14 @@ from audit.models import EntryRevision, KnowledgeEntry, LinkOrigin
 from audit.selectors.entry_links import Sight, attached_list, entry_html
 from audit.services.knowledge_entries import entry_create, entry_restore, entry_save
 from migrations_tracker.http import SignedInRequest
-from migrations_tracker.knowledge_forms import EntryForm
+from migrations_tracker.knowledge_forms import EntryForm, NewEntryForm
+from migrations_tracker.roles import Role
 from migrations_tracker.selectors.entry_list import entry_list, filters_read, revision_diff, revision_list
-from migrations_tracker.selectors.standings import repositories_seen_by
+from migrations_tracker.selectors.standings import (
+    repositories_led_by,
+    repositories_seen_by,
+    standing_of,
+)
 
 UNPROCESSABLE = 422
 MAY_WRITE = "audit.change_knowledgeentry"
@@ -26,13 +33,16 @@ MAY_WRITE = "audit.change_knowledgeentry"
 @require_GET
 def entry_index(request: SignedInRequest) -> HttpResponse:
     """List the entries, narrowed as the URL says."""
-    filters = filters_read(request.GET, may_write=request.user.has_perm(MAY_WRITE))
+    standing = standing_of(request.user)
+    filters = filters_read(request.GET, may_write=standing.highest >= Role.LEAD)
     page = entry_list(
         filters=filters,
         repositories=repositories_seen_by(request.user),
+        led=None if standing.everywhere >= Role.LEAD else repositories_led_by(request.user),
         cursor=request.GET.get("page", ""),
     )
-    return render(request, "entry_list.html", {"filters": filters, "page": page})
+    context = {"filters": filters, "page": page, "may_write": standing.highest >= Role.LEAD}
+    return render(request, "entry_list.html", context)
 
 
 @login_required
@@ -118,7 +128,7 @@ def _entry(request: SignedInRequest, pk: int) -> KnowledgeEntry:
 
 
 def _written(request: SignedInRequest, entry: KnowledgeEntry | None) -> HttpResponse:
-    form = EntryForm(request.POST or None, initial=_initial(entry) if entry else None)
+    form = _form(request, entry)
     context: dict[str, object] = {"form": form, "entry": entry}
     if request.method != "POST":
         return render(request, "entry_edit.html", context)
@@ -127,7 +137,8 @@ def _written(request: SignedInRequest, entry: KnowledgeEntry | None) -> HttpResp
         action = request.POST.get("action", "")
         if action == "preview":
             links = find_links(data["text"])
-            sight = Sight(repositories_seen_by(request.user), entry.repository if entry else None)
+            owner = entry.repository if entry else data["repository"]
+            sight = Sight(repositories_seen_by(request.user), owner)
             context["html"] = entry_html(text=data["text"], links=links, sight=sight)
             return render(request, "entry_edit.html", context)
         try:
@@ -140,10 +151,21 @@ def _written(request: SignedInRequest, entry: KnowledgeEntry | None) -> HttpResp
     return render(request, "entry_edit.html", context, status=UNPROCESSABLE)
 
 
+def _form(request: SignedInRequest, entry: KnowledgeEntry | None) -> EntryForm:
+    if entry is not None:
+        return EntryForm(request.POST or None, initial=_initial(entry))
+    return NewEntryForm(
+        request.POST or None,
+        initial={"repository": request.GET.get("repository", "")},
+        repositories=repositories_led_by(request.user),
+        may_be_of_none=standing_of(request.user).everywhere >= Role.LEAD,
+    )
+
+
 def _save(
-    request: SignedInRequest, entry: KnowledgeEntry | None, data: dict[str, str], *, is_draft: bool
+    request: SignedInRequest, entry: KnowledgeEntry | None, data: dict[str, Any], *, is_draft: bool
 ) -> EntryRevision:
-    target = entry or entry_create(actor=request.user, title=data["title"])
+    target = entry or entry_create(actor=request.user, title=data["title"], repository=data["repository"])
     try:
         return entry_save(
             entry=target,
@@ -154,7 +176,7 @@ def _save(
             attached=data["attached"].splitlines(),
             is_draft=is_draft,
             repositories=repositories_seen_by(request.user),
-            seen_number=data["number"] if entry else None,  # type: ignore[arg-type]
+            seen_number=data["number"] if entry else None,
             note=data["note"],
         )
     except AuditError:

@@ -16,6 +16,7 @@ from audit.models import Repository, RepositoryPolicy
 from audit.policy.clauses import Clause
 from audit.policy.forms import FORMS_BY_KEY
 from audit.policy.merging import Merged, merge
+from audit.selectors.audit_notes import entries_about_clause
 from audit.selectors.repository_policies import policy_newest
 from audit.selectors.rules import rule_get
 from audit.services.repository_policies import policy_clause_drop, policy_clause_publish
@@ -23,6 +24,7 @@ from migrations_tracker.http import SignedInRequest
 from migrations_tracker.policy_forms import OwnClauseForm, values_as_texts, values_of, values_typed
 from migrations_tracker.selectors.policy_conflicts import clause_in, published_since
 from migrations_tracker.selectors.policy_pages import clause_of_repository, precedents_of_clause
+from migrations_tracker.selectors.standings import repositories_seen_by
 from migrations_tracker.source_frames import frame_of_example
 
 UNPROCESSABLE = 422
@@ -74,6 +76,11 @@ def clause_page(request: SignedInRequest, slug: str, key: str) -> HttpResponse:
         "wrong": frame_of_example(clause.wrong, flagged=()) if clause.wrong else None,
         "rules": [rule_get(rule_id=rule_id) for rule_id in clause.rules],
         "forms": [FORMS_BY_KEY[form] for form in clause.forms if form in FORMS_BY_KEY],
+        "entries": entries_about_clause(
+            repository=repository,
+            clause_id=clause.id,
+            repositories=repositories_seen_by(request.user),
+        ),
         "precedent_count": count,
         "precedents": rulings,
     }

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 from audit.errors import AuditError
 from audit.knowledge.labels import JSON_LINES, label_lines
 from audit.knowledge.references import ReferenceKind
-from audit.models import Commit, FallbackSite, Precedent, PrecedentKind, Repository, Stance
+from audit.models import Commit, FallbackSite, Precedent, PrecedentKind, PullRequest, Repository, Stance
 from audit.models.reference import REFERENCE_LABELS
 from audit.selectors.field_precision import labels
 from audit.selectors.precedents import contradictions
@@ -24,12 +24,19 @@ from migrations_tracker.lifecycle import TransitionNotAllowedError
 from migrations_tracker.roles import PERMISSIONS
 from migrations_tracker.selectors.branches import branch_choose
 from migrations_tracker.selectors.form_pages import form_choices
-from migrations_tracker.selectors.precedent_list import filters_read, precedent_list, reference_list
+from migrations_tracker.selectors.precedent_list import (
+    NUMBERED,
+    filters_read,
+    precedent_list,
+    reference_list,
+)
 from migrations_tracker.selectors.standings import repositories_seen_by, standing_of
 from migrations_tracker.services.precedents import precedent_follow
 from migrations_tracker.source_frames import frame_of_snippet
 
 OPINIONS_SHOWN = 100
+_NUMBERED_LABEL = "Issue or pull request"
+_MOST_DIGITS = 9
 # What is ruled by moving a site's migration is ruled there.
 RULED_HERE = (PrecedentKind.CATEGORY, PrecedentKind.SEVERITY, PrecedentKind.NOT_A_SITE)
 
@@ -158,13 +165,19 @@ def reference_detail(request: SignedInRequest, slug: str, kind: str, key: str) -
     cursor = request.GET.get("page", "")
     context = {
         "repository": repository,
-        "label": REFERENCE_LABELS[ReferenceKind(kind)],
+        "label": REFERENCE_LABELS[ReferenceKind(kind)] if kind == ReferenceKind.COMMIT else _NUMBERED_LABEL,
+        "pull_request": _pull_request(repository, key) if kind in NUMBERED else None,
         "is_commit": kind == ReferenceKind.COMMIT,
         "target": key,
         "page": reference_list(repository=repository, kind=kind, target=key, cursor=cursor),
         "commit": Commit.objects.filter(repository=repository, object_id=key).first(),
     }
     return render(request, "reference_detail.html", context)
+
+
+def _pull_request(repository: Repository, number: str) -> PullRequest | None:
+    is_number = number.isascii() and number.isdecimal() and len(number) < _MOST_DIGITS
+    return PullRequest.objects.filter(repository=repository, number=number).first() if is_number else None
 
 
 def _precedent(pk: int) -> Precedent:

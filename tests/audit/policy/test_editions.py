@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from audit.policy.clauses import VERSIONS, Clause, ClauseKind
 from audit.policy.editions import (
+    MOST_WORDS,
     Edition,
     PolicyVersion,
     compare_editions,
@@ -50,9 +51,9 @@ def test_clauses_are_added_removed_and_changed() -> None:
     assert [part.label for part in changed.parts] == ["Text"]
     assert changed.parts[0].words == (
         ("same", "one "),
-        ("removed", "two"),
-        ("added", "2"),
-        ("same", " three"),
+        ("removed", "two "),
+        ("added", "2 "),
+        ("same", "three"),
     )
     assert difference.unchanged_count == 1
 
@@ -92,6 +93,19 @@ def test_an_edition_does_not_differ_from_itself(version: str) -> None:
     difference = compare_editions(house_edition(version), house_edition(version))
     assert difference.is_none
     assert difference.unchanged_count == len(house_edition(version).clauses)
+
+
+def test_what_is_too_long_to_compare_is_shown_whole_between_the_common_ends() -> None:
+    old = "first " + "a b " * MOST_WORDS + "last"
+    new = "first " + "c d " * MOST_WORDS + "last"
+    words = word_difference(old, new)
+    assert [word.kind for word in words] == ["same", "removed", "added", "same"]
+    assert words[0].text == "first "
+    assert words[-1].text == "last"
+    (changed,) = compare_editions(edition(clause(text=old)), edition(clause(text=new))).changed
+    assert changed.parts[0].is_whole
+    (changed,) = compare_editions(edition(clause(text=old)), edition(clause(text=old + "!"))).changed
+    assert not changed.parts[0].is_whole, "only what is between the common ends counts"
 
 
 @given(st.text(), st.text())

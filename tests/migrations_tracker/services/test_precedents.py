@@ -160,12 +160,19 @@ def test_what_a_comment_and_a_reason_name_leads_both_ways(
 ) -> None:
     site = of(sites, "relu")
     comment_create(subject=site, author=ada, text="Fixed by PR #7.")
+    other = of(sites, "gelu")
     suppress(site, ada)
     assert {(r.kind, r.target) for r in TextReference.objects.all()} == {("pull", "7"), ("issue", "12")}
     client.force_login(ada)
     address = reverse("reference-detail", args=[site.repository.slug, "pull", "7"])
     assert address in client.get(site.get_absolute_url()).content.decode()
     assert site.get_absolute_url() in client.get(address).content.decode()
+    comment_create(subject=other, author=ada, text="See #7.")
+    for kind in ("pull", "issue"):
+        address = reverse("reference-detail", args=[site.repository.slug, kind, "7"])
+        text = client.get(address).content.decode()
+        assert site.get_absolute_url() in text
+        assert other.get_absolute_url() in text, "`#7` and `PR #7` are one"
 
 
 def test_the_pages_offer_precedents_to_those_who_may(sites: list[FallbackSite], ada: User) -> None:

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import html
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
 from audit.errors import AuditError
-from audit.models import EntryLink, EntryRevision, FallbackSite, KnowledgeEntry
+from audit.models import EntryLink, EntryRevision, FallbackSite, KnowledgeEntry, Repository
 from audit.selectors.entry_links import entries_broken
 from audit.services.knowledge_entries import entry_create, entry_restore, entry_save
-from tests.factories import make_user
+from audit.services.repository_policies import policy_clause_drop
+from migrations_tracker.roles import Role
+from tests.factories import make_member, make_own_policy, make_repository, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -116,3 +120,74 @@ def test_an_entry_is_written_previewed_published_and_compared(root_client: Clien
     history = root_client.get(reverse("entry-history", args=[entry.pk]), {"revision": "2"}).content.decode()
     assert "<ins>+ c</ins>" in history
     assert "<del>- b</del>" in history
+
+
+def test_a_link_to_a_repository_s_own_clause_says_of_which_and_is_checked(
+    mary: User, root_client: Client, repository: Repository
+) -> None:
+    with pytest.raises(AuditError, match="it is a clause of a repository"):
+        write(mary, "[[clause:P1]]")
+    with pytest.raises(AuditError, match="leads nowhere"):
+        write(mary, "[[clause:minitorch:P1]]")
+    make_own_policy(repository, make_user("hedy"))
+    clause = reverse("repository-clause", args=["minitorch", "P1"])
+    everywhere = write(mary, "[[clause:minitorch:p1]]")
+    own = entry_create(actor=mary, title="Solver", repository=repository)
+    entry_save(entry=own, actor=mary, title="Solver", text="[[clause:p1]]", is_draft=False)
+    for entry in (everywhere, own):
+        assert f'href="{clause}"' in root_client.get(entry.get_absolute_url()).content.decode()
+        assert entry.get_absolute_url() in root_client.get(clause).content.decode()
+    other = entry_create(actor=mary, title="Parser", repository=make_repository("othertorch"))
+    with pytest.raises(AuditError, match="leads nowhere"):
+        entry_save(entry=other, actor=mary, title="Parser", text="[[clause:P1]]", is_draft=False)
+    assert entries_broken() == []
+    policy_clause_drop(repository=repository, clause_id="P1", reason="Gone.", actor=mary, based_on=2)
+    assert {one.entry for one in entries_broken()} == {everywhere, own}
+
+
+def test_a_lead_of_one_repository_writes_entries_of_it_alone(repository: Repository) -> None:
+    other = make_repository("othertorch")
+    grace = make_user("grace", role=None)
+    make_member(grace, Role.LEAD, repository)
+    make_member(grace, Role.READER, other)
+    client = Client()
+    client.force_login(grace)
+    add = reverse("entry-add")
+    assert f'href="{add}"' in client.get(reverse("entry-list")).content.decode()
+    assert "about all" not in client.get(add).content.decode()
+    assert client.get(add, {"repository": "othertorch"}).status_code == 403
+    page = client.get(add, {"repository": "minitorch"}).content.decode()
+    assert '<option value="minitorch" selected>' in page
+    assert "othertorch" not in page
+    given = {"title": "T", "text": "Look.", "action": "draft"}
+    assert client.post(add, given).status_code == 422
+    assert client.post(add, {**given, "repository": "othertorch"}).status_code == 403
+    # The role is asked for in the repository that the address names; the entry would be another's.
+    for sent in ("", "othertorch"):
+        assert client.post(f"{add}?repository=minitorch", {**given, "repository": sent}).status_code in {
+            403,
+            422,
+        }
+    assert not KnowledgeEntry.objects.exists()
+    assert client.post(add, {**given, "repository": "minitorch"}).status_code == 302
+    entry = KnowledgeEntry.objects.get()
+    assert entry.repository == repository
+    drafts = client.get(reverse("entry-list"), {"drafts": "1"}).content.decode()
+    assert entry.get_absolute_url() in drafts
+    assert client.get(reverse("entry-edit", args=[entry.pk])).status_code == 200
+    hidden = entry_create(actor=grace, title="Other", repository=other)
+    entry_save(entry=hidden, actor=grace, title="Other", text="x", is_draft=True)
+    assert (
+        hidden.get_absolute_url() not in client.get(reverse("entry-list"), {"drafts": "1"}).content.decode()
+    )
+
+
+def test_who_leads_all_repositories_writes_for_all_or_for_one(
+    root_client: Client, repository: Repository
+) -> None:
+    add = reverse("entry-add")
+    assert "None: it is about all" in html.unescape(root_client.get(add).content.decode())
+    for slug in ("", "minitorch"):
+        sent = {"title": "T", "text": "Look.", "action": "publish", "repository": slug}
+        assert root_client.post(add, sent).status_code == 302
+    assert [entry.repository for entry in KnowledgeEntry.objects.order_by("pk")] == [None, repository]
