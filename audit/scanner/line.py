@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from audit.rules import RULES
 from audit.scanner.cache import DirectoryCache, FactsCache
 from audit.scanner.carried import Carried
 from audit.scanner.errors import ScanError
+from audit.scanner.fingerprint import strict_fingerprints
 from audit.scanner.pipeline import scan
 from audit.scanner.profile_choice import profile_for
 from audit.scanner.ptx.assembler import Assembler, find_assembler
-from audit.scanner.report import EarlierResult, Result, ScanReport
+from audit.scanner.report import EarlierResult, Result, ScanReport, SiteOutcome
 from audit.scanner.source.opening import open_source
 
 _KEPT_REPORTS = 24
@@ -39,16 +40,21 @@ class LineJob:
     commits: Sequence[CommitJob]
 
 
+Place = tuple[str, str, str]
+"""A result's rule and file, and the fingerprint that tells it from all others there."""
+
+
 @dataclass(frozen=True, slots=True)
 class ScannedCommit:
     """What the scan of a commit gave, or why it gave nothing.
 
-    The report's outcomes are of the parent's results, by their place among them.
+    `became` tells what became of results of the first parent that are gone.
     """
 
     commit_id: str
     report: ScanReport | None
     failure_reason: str = ""
+    became: Mapping[Place, SiteOutcome] = field(default_factory=dict)
 
 
 def line_scan(jobs: Iterable[LineJob]) -> Iterator[ScannedCommit]:
@@ -91,7 +97,12 @@ class _LineScanner:
             self._reports[commit.commit_id] = None
             return ScannedCommit(commit.commit_id, None, str(error))
         self._reports[commit.commit_id] = report
-        return ScannedCommit(commit.commit_id, report)
+        before = parent.results if parent is not None else ()
+        became = {
+            place_of(before[at].rule_id, before[at].path, before[at].partial_fingerprints): outcome
+            for at, outcome in report.outcomes.items()
+        }
+        return ScannedCommit(commit.commit_id, report, became=became)
 
     def _report_of(self, commit_id: str) -> ScanReport | None:
         if commit_id not in self._reports:
@@ -114,6 +125,12 @@ class _LineScanner:
             carried=self._carried,
         )
         return replace(report, profile_reason=chosen.reason)
+
+
+def place_of(rule_id: str, path: str, partial_fingerprints: Mapping[str, str]) -> Place:
+    """Name a result of a commit so that another scan of it, by whatever judge, names the same one."""
+    strict = sorted(strict_fingerprints(partial_fingerprints))
+    return rule_id, path, strict[0][1] if strict else ""
 
 
 def earlier_results(results: Sequence[Result]) -> list[EarlierResult]:

@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 
 from audit.models import Branch, BranchScan, Commit, Repository, Result, RowState, ScanRun, SiteState
 from audit.scanner.levels import with_levels
-from audit.scanner.line import ScannedCommit
+from audit.scanner.line import Place, ScannedCommit, place_of
 from audit.scanner.pipeline import scanner_version
 from audit.scanner.ptx.assembler import find_assembler
 from audit.scanner.report import BaselineState, ScanReport, SiteOutcome
@@ -148,7 +148,7 @@ class LineWriter:
             if not scan_run.is_over:
                 self._store_results(scan_run, report)
             if planned.is_on_line:
-                absent, reopened = self._move(scan_run, planned, report)
+                absent, reopened = self._move(scan_run, planned, report, scanned.became)
             self._close(scan_run, report, planned, absent, reopened)
 
     def _scan_run(self, commit: Commit, report: ScanReport) -> ScanRun:
@@ -189,14 +189,20 @@ class LineWriter:
         )
         manifests_write(scan_run=scan_run, report=report)
 
-    def _move(self, scan_run: ScanRun, planned: PlannedCommit, report: ScanReport) -> tuple[int, int]:
+    def _move(
+        self,
+        scan_run: ScanRun,
+        planned: PlannedCommit,
+        report: ScanReport,
+        became: Mapping[Place, SiteOutcome],
+    ) -> tuple[int, int]:
         if self._standings is None:
             self._standings = Standings.at(self._previous)
         BranchScan.objects.filter(branch=self._branch, position=planned.depth).delete()
         held_before = held_sites(branch=self._branch, before=planned.depth)
         found = seen_by(scan_run_id=scan_run.pk)
         change = self._standings.follow(
-            found, Coverage.of(report), self._outcomes(planned, report), held_before
+            found, Coverage.of(report), self._outcomes(planned, became), held_before
         )
         self._previous = branch_scan_write(
             branch=self._branch,
@@ -214,23 +220,26 @@ class LineWriter:
             drop_hold(branch_scan=self._previous, sites=change.held, open_before=change.open_before)
         return len(change.closed), len(change.reopened)
 
-    def _outcomes(self, planned: PlannedCommit, report: ScanReport) -> dict[int, SiteOutcome]:
-        """Return what the report says of the parent's results, by their sites."""
-        if not report.outcomes:
+    def _outcomes(
+        self, planned: PlannedCommit, became: Mapping[Place, SiteOutcome]
+    ) -> dict[int, SiteOutcome]:
+        """Return what became of the first parent's results, by their sites."""
+        if not became:
             return {}
-        scans = ScanRun.objects.filter(
-            repository=self._repository,
-            commit__object_id=planned.first_parent,
-            state=RowState.SUCCEEDED,
-            scanner_version=report.scanner_version,
-            ptxas_version=report.ptxas_version,
-        )
-        parent = scans.order_by("-id").first()
-        if parent is None:
-            # The history begins behind it: what was there is no site of this branch.
-            return {}
-        sites = list(Result.objects.filter(scan_run=parent).order_by("id").values_list("site_id", flat=True))
-        return {sites[place]: outcome for place, outcome in report.outcomes.items() if place < len(sites)}
+        # Each judge that scanned the parent may have seen what is gone now; the newest says whose it is.
+        rows = Result.objects.filter(
+            scan_run__repository=self._repository,
+            scan_run__commit__object_id=planned.first_parent,
+            scan_run__state=RowState.SUCCEEDED,
+        ).order_by("scan_run_id")
+        sites = {
+            place_of(rule_id, path, fingerprints): site_id
+            for site_id, rule_id, path, fingerprints in rows.values_list(
+                "site_id", "rule_id", "path", "partial_fingerprints"
+            )
+        }
+        # The history may begin behind the parent: what was there is no site of this branch.
+        return {sites[place]: outcome for place, outcome in became.items() if place in sites}
 
     def _close(
         self, scan_run: ScanRun, report: ScanReport, planned: PlannedCommit, absent: int, reopened: int

@@ -331,6 +331,27 @@ def _is_lock_free(repository: Repository) -> bool:
         return bool(cursor.fetchone()[0] == 0)
 
 
+def test_a_parent_that_another_judge_scanned_last_does_not_confuse_what_became_of_its_sites(
+    tmp_path: Path,
+) -> None:
+    tree = tmp_path / "minitorch"
+    commit_files(tree, {"minitorch-gpu/Cargo.toml": MANIFEST, LIB: code(relu=SILENT, gelu=SILENT)})
+    repository = repository_add(location=str(tree), actor=None)
+    run(repository)
+    repository.profile = "generic"
+    repository.save(update_fields=["profile"])
+    other = scan(repository)
+    repository.profile = ""
+    repository.save(update_fields=["profile"])
+    assert other.results.count() != 4
+    commit_files(tree, {LIB: code(relu=SILENT, gelu=REFUSING)})
+    run(repository)
+    newest = BranchScan.objects.latest("position")
+    [closed] = newest.events.filter(kind="closed")
+    assert (closed.site.symbol, closed.outcome) == ("minitorch_gpu::gpu_gelu", "structured-error")
+    assert symbols(list(newest.scan_run.results.values_list("site", flat=True))) == ["gpu_relu"]
+
+
 @pytest.mark.parametrize("is_applied_again", [False, True], ids=["put back", "put back and on again"])
 def test_the_history_of_a_branch_that_was_put_back_balances_from_its_first_commit(
     tmp_path: Path, *, is_applied_again: bool
