@@ -29,7 +29,10 @@ from tests.git import commit_files
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-MANIFEST = '[package]\nname = "minitorch-gpu"\nversion = "0.1.0"\nedition = "2021"\n'
+MANIFEST = (
+    '[package]\nname = "minitorch-gpu"\nversion = "0.1.0"\nedition = "2021"\n'
+    '[dependencies]\nferrotorch-core = "0.1"\n'
+)
 SILENT = """
 pub fn gpu_NAME(x: &CudaBuffer<f32>, device: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
     let f = match get_or_compile(device.context(), NAME_PTX, "NAME_kernel") {

@@ -44,7 +44,10 @@ pub fn gpu_relu(x: &CudaBuffer<f32>, device: &GpuDevice) -> GpuResult<CudaBuffer
     launch(&f, x, device)
 }
 """
-MANIFEST = '[package]\nname = "minitorch-gpu"\nversion = "0.1.0"\nedition = "2021"\n'
+MANIFEST = (
+    '[package]\nname = "minitorch-gpu"\nversion = "0.1.0"\nedition = "2021"\n'
+    '[dependencies]\nferrotorch-core = "0.1"\n'
+)
 
 
 def in_threads(count: int, act: Callable[[], object]) -> list[object]:
@@ -115,7 +118,7 @@ def test_a_git_repository_is_scanned_from_asking_to_sites(tree: Path) -> None:
     ]
     assert scan_run.rules.get(rule_id="FT001").status == "ran"
     assert scan_run.inventory.gpu_crates == ["minitorch-gpu"]
-    assert scan_run.inventory.dependencies == {"minitorch-gpu": []}
+    assert scan_run.inventory.dependencies == {"minitorch-gpu": ["ferrotorch-core"]}
 
 
 def test_a_migrated_site_is_closed_with_what_became_of_it(tree: Path) -> None:
