@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from audit.rules.base import Example, Rule
+from audit.rules.forms.pipeline_ends import ends_pipeline
 from audit.rules.forms.remade import operands_made_on_host
 from audit.rules.forms.unknown_examples import READBACK_VALID
 from audit.scanner.judge import Candidate, Judgement
@@ -347,6 +348,8 @@ class HostReadback(Rule):
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield the host paths that a launch precedes."""
         for path in judgement.paths.all:
+            if ends_pipeline(judgement, path):
+                continue
             if path.use in (Use.REWRAPPED, Use.MEASURED, Use.COPIED):
                 yield judgement.host_path_candidate(path, f"{path.use}-on-host")
             elif path.use is Use.ASKED:

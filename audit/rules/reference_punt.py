@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from audit.rules.base import Rule
+from audit.rules.forms.pipeline_ends import ends_pipeline
 from audit.rules.forms.punt_examples import INVALID, VALID
 from audit.rules.forms.unknown_examples import (
     LOADED_INVALID,
@@ -49,6 +50,10 @@ class ReferencePunt(Rule):
         """Yield the host paths of functions that never reach the device."""
         for path in judgement.paths.all:
             if not path.is_host_body or path.goes_on or _is_kernel_driver(judgement, path.function):
+                continue
+            if not judgement.summaries.operands.holds_tensor(path.function) and ends_pipeline(
+                judgement, path
+            ):
                 continue
             if not _answers_request(judgement, path):
                 form = "host-body" if path.upload is None else "host-body-and-upload"

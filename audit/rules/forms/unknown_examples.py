@@ -69,6 +69,25 @@ PUNT_VALID = (
 )
 READBACK_VALID = (
     Example(
+        "answer for the user, behind the model",
+        """
+        pub fn scores(model: &Model, values: &[f32], device: &Device) -> Result<Vec<f32>> {
+            let x = Tensor::new(values, &Device::Cpu)?.to_device(device)?;
+            let rows = model.forward(&x)?.to_vec2::<f32>()?;
+            let best = rows.iter().map(|row| row.iter().fold(0.0, |a: f32, b| a.max(*b)));
+            Ok(best.collect())
+        }
+
+        impl Model {
+            fn forward(&self, x: &Tensor) -> Result<Tensor> {
+                launch_layers(self, x)
+            }
+        }
+        """,
+        path="model/src/lib.rs",
+        profile="candle",
+    ),
+    Example(
         "download that is only ordered: it yields nothing here",
         """
         pub fn record(recording: &mut Recording, sizes: &Buffer) {
