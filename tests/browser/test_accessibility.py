@@ -42,7 +42,6 @@ NOT_LOOKED_AT = {
     "repository-policy-profile": A_FILE,
     "account_reauthenticate": WITH_A_FACTOR,
     "login": "is looked at by itself: nobody is logged in there",
-    "repository-clause": "needs a clause that is whole, which the row behind it here is not",
     "verification-detail": "is looked at with a GPU's evidence behind it, in test_verification_pages",
 }
 OWN = ("account", "mfa_index", "inbox", "watch-list")

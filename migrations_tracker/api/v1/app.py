@@ -10,6 +10,7 @@ from ninja.openapi.schema import OpenAPISchema
 
 from audit.version import VERSION
 from migrations_tracker.api.v1 import (
+    bulk_changes,
     gaps,
     imports,
     knowledge,
@@ -18,6 +19,7 @@ from migrations_tracker.api.v1 import (
     pull_requests,
     reports,
     repositories,
+    schedules,
     sites,
     verifications,
     watching,
@@ -30,8 +32,10 @@ ROUTERS = (
     repositories.router,
     pull_requests.router,
     sites.router,
+    bulk_changes.router,
     gaps.router,
     plans.router,
+    schedules.router,
     reports.router,
     verifications.router,
     knowledge.router,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from audit.models import Branch, CapabilityGap, FallbackSite, Repository
 from migrations_tracker.api.v1.problems import not_found
-from migrations_tracker.models import Plan, WorkUnit
+from migrations_tracker.models import BulkChange, Plan, Schedule, WorkUnit
 from migrations_tracker.models.report import MigrationReport
 
 
@@ -70,4 +70,21 @@ def report_numbered(pk: int) -> MigrationReport:
     found = MigrationReport.objects.select_related(*related).filter(pk=pk).first()
     if found is None:
         raise not_found("report")
+    return found
+
+
+def bulk_change_numbered(pk: int) -> BulkChange:
+    """Return a change of many sites."""
+    related = ("branch__repository", "assignee", "requested_by")
+    found = BulkChange.objects.select_related(*related).filter(pk=pk).first()
+    if found is None:
+        raise not_found("bulk change")
+    return found
+
+
+def schedule_numbered(pk: int) -> Schedule:
+    """Return a schedule."""
+    found = Schedule.objects.select_related("plan__repository").filter(pk=pk).first()
+    if found is None:
+        raise not_found("schedule")
     return found

@@ -9,7 +9,6 @@ _SET_UP = "Set up once, by a person who sees what it means for the running insta
 _COMPOSED = "Planning is composed by a person who sees the units beside each other; programs read the plan."
 _JUDGED = "A person judges code that the page shows; a program has nothing to judge by."
 _WRITTEN = "Written by people in a form that keeps what they typed, with a preview."
-_PREVIEWED = "A person has seen which sites it changes before it is asked for."
 _OWN = "It is about a person's own log-in."
 
 #: By the name of a page's address.
@@ -37,6 +36,11 @@ OPERATION_OF: Mapping[str, str] = {
     "report-ask": "POST /repositories/{slug}/reports",
     "report-schedule-add": "POST /repositories/{slug}/report-schedules",
     "report-schedule-end": "DELETE /report-schedules/{pk}",
+    "bulk-change-ask": "POST /repositories/{slug}/bulk-changes",
+    "bulk-change-undo": "POST /bulk-changes/{pk}/undo",
+    "plan-renew": "POST /repositories/{slug}/plan",
+    "plan-people": "PUT /repositories/{slug}/people/{name}",
+    "schedule-ask": "POST /repositories/{slug}/schedules",
     "unit-start": "POST /units/{pk}/start",
     "unit-finish": "POST /units/{pk}/finish",
     "unit-spent": "PUT /units/{pk}/spent",
@@ -69,14 +73,9 @@ PAGE_ALONE: Mapping[str, str] = {
     "imported-finding-judge": _JUDGED,
     "imported-finding-link": _JUDGED,
     "precedent-opinion": _JUDGED,
-    "bulk-change-ask": _PREVIEWED,
-    "bulk-change-undo": _PREVIEWED,
-    "plan-renew": "A scan renews the plan by itself.",
     "plan-unit-add": _COMPOSED,
-    "plan-people": _COMPOSED,
     "absence-create": _COMPOSED,
     "absence-delete": _COMPOSED,
-    "schedule-ask": _COMPOSED,
     "schedule-pin": _COMPOSED,
     "schedule-baseline": _COMPOSED,
     "unit-hours": _COMPOSED,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Annotated, Literal
 
-from ninja import Query, Router, Schema
+from ninja import File, Form, Query, Router, Schema, UploadedFile
 from ninja import Status as Answer
 
 from audit.parity.capability import State
 from audit.parity.families import Family
 from migrations_tracker.api.v1.choosing import gap_numbered, repository_named
 from migrations_tracker.api.v1.paging import Cursor, Page
-from migrations_tracker.api.v1.parameters import Key, Word
+from migrations_tracker.api.v1.parameters import Key, Text, Word
 from migrations_tracker.api.v1.security import ProgramRequest
 from migrations_tracker.api.v1.shapes import (
     ChoiceOut,
@@ -111,6 +111,20 @@ def gap_due(request: ProgramRequest, pk: Key, body: DueIn) -> MigrationOut | Non
 def gap_comment(request: ProgramRequest, pk: Key, body: CommentIn) -> Answer[CommentMadeOut]:
     """Comment on a gap."""
     comment = comment_create(subject=gap_numbered(pk), author=request.user, text=body.text)
+    return Answer(HTTPStatus.CREATED, CommentMadeOut.of(comment))
+
+
+@router.post("/gaps/{pk}/attachments", response={HTTPStatus.CREATED: CommentMadeOut})
+def gap_attach(
+    request: ProgramRequest, pk: Key, file: Annotated[UploadedFile, File()], text: Annotated[Text, Form()]
+) -> Answer[CommentMadeOut]:
+    """Comment on a gap with a file beside it."""
+    comment = comment_create(
+        subject=gap_numbered(pk),
+        author=request.user,
+        text=text,
+        files=[(str(file.name), file.read())],
+    )
     return Answer(HTTPStatus.CREATED, CommentMadeOut.of(comment))
 
 

@@ -30,7 +30,13 @@ from migrations_tracker.downloads import as_download
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import Attachment, SiteMigration, Suppression
 from migrations_tracker.selectors.site_detail import SitePageData, site_page
-from migrations_tracker.selectors.site_list import SiteFilters, cursor_decode, site_count, site_list
+from migrations_tracker.selectors.site_list import (
+    DEFAULT_SORT,
+    SiteFilters,
+    cursor_decode,
+    site_count,
+    site_list,
+)
 from migrations_tracker.selectors.standings import repository_ids_seen_by
 from migrations_tracker.services.attachments import attachment_delete
 from migrations_tracker.services.comments import comment_create
@@ -43,8 +49,8 @@ from migrations_tracker.services.site_migrations import (
 router = Router(tags=["sites"])
 
 
-class SiteQuery(Schema):
-    """What the list is narrowed to, as on the page of sites."""
+class SiteNarrowing(Schema):
+    """Which sites of a branch are meant, as on the page of sites."""
 
     branch: Word = ""
     seen: Literal["open", "absent", "left", "any"] = "open"
@@ -56,6 +62,26 @@ class SiteQuery(Schema):
     outcome: Outcome | Literal["not-told"] | None = None
     due: Literal["", "overdue", "dated", "undated"] = ""
     q: Word = ""
+
+    def filters(self, sort: str = DEFAULT_SORT) -> SiteFilters:
+        """Return the same as the page's list has it."""
+        return SiteFilters(
+            seen=self.seen,
+            crate=self.crate.strip(),
+            rule=self.rule.strip(),
+            form=self.form.strip(),
+            level=self.level or "",
+            status=self.status or "",
+            text=self.q.strip(),
+            outcome=self.outcome or "",
+            due=self.due,
+            sort=sort,
+        )
+
+
+class SiteQuery(SiteNarrowing):
+    """What the list is narrowed to, and its order."""
+
     sort: Literal["path", "level", "rule", "crate", "symbol", "newest", "due"] = "path"
     cursor: Cursor = ""
 
@@ -92,18 +118,7 @@ class CommentIn(Schema):
 def site_index(request: ProgramRequest, slug: str, query: Annotated[SiteQuery, Query()]) -> Page[SiteOut]:
     """List the sites of a branch."""
     branch = branch_named(slug, query.branch)
-    filters = SiteFilters(
-        seen=query.seen,
-        crate=query.crate.strip(),
-        rule=query.rule.strip(),
-        form=query.form.strip(),
-        level=query.level or "",
-        status=query.status or "",
-        text=query.q.strip(),
-        outcome=query.outcome or "",
-        due=query.due,
-        sort=query.sort,
-    )
+    filters = query.filters(query.sort)
     page = site_list(branch=branch, filters=filters, cursor=cursor_decode(query.cursor, query.sort))
     return Page[SiteOut](
         items=[SiteOut.of(state) for state in page.states],

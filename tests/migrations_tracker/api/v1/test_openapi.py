@@ -25,9 +25,13 @@ from schemathesis.specs.openapi.checks import (
 from audit.models import CapabilityGap, FallbackSite, ScanRequest, ScanRun
 from audit.parity.capability import State
 from migrations_tracker.api.v1.app import api
-from migrations_tracker.models import MigrationReport, WorkUnit
+from migrations_tracker.lifecycle import Status
+from migrations_tracker.models import BulkChange, MigrationReport, Schedule, WorkUnit
+from migrations_tracker.selectors.site_list import SiteFilters
 from migrations_tracker.services.api_tokens import api_token_create
+from migrations_tracker.services.bulk_changes import bulk_change_create
 from migrations_tracker.services.migration_reports import report_create, report_execute
+from migrations_tracker.services.schedules import schedule_request
 from tests.factories import make_capability, make_user, store_capabilities
 from tests.migrations_tracker.plan_fixture import make_plan
 
@@ -39,6 +43,8 @@ MODELS: dict[str, type[Model]] = {
     "reports": MigrationReport,
     "scans": ScanRun,
     "scan-requests": ScanRequest,
+    "schedules": Schedule,
+    "bulk-changes": BulkChange,
 }
 CHECKS = [
     not_a_server_error,
@@ -59,6 +65,17 @@ def token(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     root = make_user("root", is_superuser=True)
     report_create(branch=plan.repository.branches.get(), since=None, actor=root)
     report_execute(pk=MigrationReport.objects.get().pk)
+    schedule_request(plan=plan, actor=root)
+    bulk_change_create(
+        branch=plan.repository.branches.get(),
+        filters=SiteFilters(rule="FT001"),
+        to=Status.ACCEPTED,
+        sets_assignee=False,
+        assignee=None,
+        reason="",
+        actor=root,
+        seen_count=FallbackSite.objects.filter(rule_id="FT001").count(),
+    )
     for signal in (request_started, request_finished):
         # The connection holds the test's transaction.
         signal.disconnect(close_old_connections)

@@ -124,3 +124,38 @@ def test_reports_are_mailed_by_a_schedule(plan: Plan, settings: object) -> None:
     assert again.status_code == 422
     assert lead("DELETE", f"report-schedules/{made.json()['id']}").status_code == 204
     assert lead("GET", path).json() == []
+
+
+class TestAPlanAsAWhole:
+    """Proposing it, who works on it, and its schedules."""
+
+    HOURS = ({"day": 0, "begins": 540, "ends": 1020}, {"day": 1, "begins": 540, "ends": 1020})
+
+    def test_is_proposed_and_held_to_the_newest_scan(self, plan: Plan, root: Ask) -> None:
+        again = root("POST", "repositories/minitorch/plan").json()
+        assert (again["changes"], again["units"]) == ([], plan.units.filter(item_count__gt=0).count())
+
+    def test_has_people_who_can_be_changed(self, plan: Plan, root: Ask) -> None:
+        body = {"skills": ["kernel", "build"], "hours": self.HOURS}
+        assert root("PUT", "repositories/minitorch/people/grace", body).status_code == 200
+        root("PUT", "repositories/minitorch/people/grace", {**body, "capacity": 2})
+        (person,) = root("GET", "repositories/minitorch/people").json()
+        assert (person["name"], person["skills"], person["capacity"]) == ("grace", ["build", "kernel"], 2)
+        refused = root("PUT", "repositories/minitorch/people/Grace H", body)
+        assert (refused.status_code, Person.objects.count()) == (422, 1)
+
+    def test_is_scheduled_and_says_what_clashes(self, plan: Plan, root: Ask) -> None:
+        clash = root("POST", "repositories/minitorch/schedules")
+        assert clash.status_code == 202
+        assert clash.json()["ends_at"] is None
+        assert clash.json()["conflicts"]
+        skills = ["autograd", "build", "kernel"]
+        root("PUT", "repositories/minitorch/people/grace", {"skills": skills, "hours": self.HOURS})
+        made = root("POST", "repositories/minitorch/schedules").json()
+        answer = root("GET", f"schedules/{made['id']}").json()
+        assert answer["makespan_minutes"] >= answer["bound_minutes"] > 0
+        assert answer["conflicts"] == []
+
+    def test_is_for_leads_to_change(self, plan: Plan, ask: Ask) -> None:
+        assert ask("POST", "repositories/minitorch/schedules").status_code == 403
+        assert ask("GET", "repositories/minitorch/people").status_code == 200

@@ -13,6 +13,7 @@ from audit.rules import RULES
 from migrations_tracker.models import SiteMigration, TokenScope
 from migrations_tracker.roles import Role
 from migrations_tracker.services.api_tokens import api_token_create
+from migrations_tracker.services.bulk_changes import bulk_change_execute
 from migrations_tracker.services.notices import notices_collect
 from tests.factories import ingest, make_capability, make_report, make_result, make_user, store_capabilities
 from tests.migrations_tracker.api.v1.conftest import Ask, asker
@@ -156,6 +157,56 @@ def test_a_site_is_watched_and_what_happens_is_in_the_inbox(site: FallbackSite, 
     assert eve("GET", "inbox").json()["items"] == []
     assert ask("DELETE", f"sites/{site.pk}/watch").status_code == 204
     assert ask("GET", "watches").json()["items"] == []
+
+
+def test_a_file_goes_with_a_comment_on_a_gap(site: FallbackSite, ada: User) -> None:
+    store_capabilities(site.first_seen_scan, [make_capability(state=State.FALLBACK)])
+    gap = CapabilityGap.objects.get()
+    token = api_token_create(owner=ada, name="CI", scope=TokenScope.WRITE)[1]
+    client = Client(headers={"Authorization": f"Bearer {token}"})
+    body = {"text": "proof", "file": SimpleUploadedFile("run.log", b"launched exp")}
+    assert client.post(f"/api/v1/gaps/{gap.pk}/attachments", body).status_code == 201
+    (comment,) = client.get(f"/api/v1/gaps/{gap.pk}").json()["comments"]
+    assert [file["name"] for file in comment["files"]] == ["run.log"]
+
+
+class TestManyAtOnce:
+    """Changes of all sites that match."""
+
+    @pytest.fixture
+    def lead(self, db: None) -> Ask:
+        return asker(make_user("lena", role=Role.LEAD))
+
+    def test_are_made_by_a_worker_and_taken_back(self, repository: Repository, lead: Ask) -> None:
+        body = {"sites": {"rule": "FT001"}, "to": "accepted", "reason": "read", "count": 2}
+        asked = lead("POST", "repositories/minitorch/bulk-changes", body)
+        assert (asked.status_code, asked.json()["count"], asked.json()["done"]) == (202, 2, 0)
+        assert bulk_change_execute(pk=asked.json()["id"])
+        done = lead("GET", f"bulk-changes/{asked.json()['id']}").json()
+        assert (done["state"], done["done"]) == ("succeeded", 2)
+        assert set(SiteMigration.objects.values_list("status", flat=True)) == {"accepted"}
+        undo = lead("POST", f"bulk-changes/{done['id']}/undo", {}).json()
+        assert bulk_change_execute(pk=undo["id"])
+        assert set(SiteMigration.objects.values_list("status", flat=True)) == {"open"}
+
+    def test_give_sites_to_nobody_only_where_that_is_said(self, repository: Repository, lead: Ask) -> None:
+        SiteMigration.objects.update(assignee=User.objects.get(username="lena"))
+        for body, owned in (({"to": "accepted"}, 2), ({"assignee": None}, 0)):
+            asked = lead("POST", "repositories/minitorch/bulk-changes", {"sites": {}, "count": 2, **body})
+            assert bulk_change_execute(pk=asked.json()["id"])
+            assert SiteMigration.objects.exclude(assignee=None).count() == owned
+
+    def test_are_refused_where_other_sites_match_than_were_seen(
+        self, repository: Repository, lead: Ask
+    ) -> None:
+        body = {"sites": {}, "to": "accepted", "count": 3}
+        answer = lead("POST", "repositories/minitorch/bulk-changes", body)
+        assert answer.status_code == 422
+        assert "2 sites match now, and 3 did" in answer.json()["detail"]
+
+    def test_are_for_leads(self, repository: Repository, ask: Ask) -> None:
+        body = {"sites": {}, "to": "accepted", "count": 2}
+        assert ask("POST", "repositories/minitorch/bulk-changes", body).status_code == 403
 
 
 def test_a_file_goes_with_a_comment_and_is_read_and_taken_away(site: FallbackSite, ada: User) -> None:
