@@ -15,7 +15,7 @@ from model_bakery import baker
 
 from audit.models import CapabilityGap, FallbackSite, PrecedentKind, Repository
 from migrations_tracker.api.v1.app import api
-from migrations_tracker.models import Attachment, Membership, ReportSchedule, SavedFilter
+from migrations_tracker.models import Attachment, BulkChange, Membership, ReportSchedule, SavedFilter
 from migrations_tracker.roles import OPERATIONS, PAGES, PERMISSIONS, Need, Role, Scope
 from migrations_tracker.services.api_tokens import api_token_create
 from tests.factories import PASSWORD, make_member, make_repository, make_user
@@ -282,6 +282,8 @@ def filled(path: str, repository: Repository, site: FallbackSite) -> str:
         "/scans/": site.first_seen_scan_id,
         "/scan-requests/": repository.scan_requests.earliest("pk").pk,
         "/units/": repository.plan.units.earliest("pk").pk,
+        "/schedules/": repository.plan.schedules.earliest("pk").pk,
+        "/bulk-changes/": BulkChange.objects.earliest("pk").pk,
         "/attachments/": Attachment.objects.get().pk,
         "/filters/": SavedFilter.objects.get().pk,
         "/report-schedules/": ReportSchedule.objects.get().pk,
