@@ -81,7 +81,7 @@ def test_an_audit_is_narrowed_by_the_url_and_paged(root_client: Client, audit: I
         ({"today": "open"}, 4),
         ({"today": "gone"}, 0),
         ({"judgement": "none", "q": "op 13"}, 1),
-        ({"standing": "nonsense", "q": "\0", "page": "null"}, 40),
+        ({"standing": "nonsense", "page": "null"}, 40),
     ):
         assert root_client.get(address, query).context["data"].total == count, query
 
