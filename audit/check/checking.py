@@ -20,7 +20,15 @@ from audit.scanner.pipeline import scan
 from audit.scanner.profile_choice import profile_for
 from audit.scanner.progress import ProgressBar
 from audit.scanner.ptx.assembler import find_assembler
-from audit.scanner.report import BaselineState, Level, Result, ScanReport
+from audit.scanner.report import (
+    UNSCANNED,
+    BaselineState,
+    FileStatus,
+    Level,
+    ManifestEntry,
+    Result,
+    ScanReport,
+)
 from audit.scanner.source.base import Source
 from audit.scanner.source.opening import open_source
 from audit.scanner.suppression import is_suppressed
@@ -39,13 +47,18 @@ class HeldMessage:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A change, scanned at both ends."""
+    """A change, scanned at both ends.
+
+    `unread` are the files that it brings or changes and that were not read whole at its end: what is new in
+    them is not known.
+    """
 
     change: Range
     source: Source
     report: ScanReport
     comparison: Comparison
     messages: tuple[HeldMessage, ...]
+    unread: tuple[ManifestEntry, ...] = ()
 
 
 def check_range(
@@ -84,11 +97,12 @@ def check_range(
         )
         before = with_levels(before, overrides)
         baseline = Baseline(before.results, frozenset(entry.path for entry in before.manifest))
+        stood = {(entry.path, entry.blob_id) for entry in before.manifest}
     except ScanError as error:
         if "no Rust file" not in str(error):
             raise
         # A change that brings the first Rust file: all it holds is new.
-        baseline = Baseline((), frozenset())
+        baseline, stood = Baseline((), frozenset()), set()
     report = scan(
         source,
         profile=chosen.profile,
@@ -102,7 +116,13 @@ def check_range(
     )
     report = with_levels(report, overrides)
     comparison = compare(report, baseline)
-    return Check(change, source, report, comparison, _held(change, report, comparison, description))
+    held = _held(change, report, comparison, description)
+    unread = (entry for entry in report.manifest if (entry.path, entry.blob_id) not in stood)
+    return Check(change, source, report, comparison, held, tuple(filter(_is_not_whole, unread)))
+
+
+def _is_not_whole(entry: ManifestEntry) -> bool:
+    return entry.status in UNSCANNED or entry.status is FileStatus.PARTIAL
 
 
 def _held(

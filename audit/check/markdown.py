@@ -97,6 +97,9 @@ def _not_seen(check: Check) -> Iterator[str]:
     if unseen:
         rows = [(code(one.result.path), escaped(one.reason)) for one in unseen]
         yield from _table("Not looked at, so they still count", ("file", "why"), rows)
+    if check.unread:
+        unread = [(code(one.path), escaped(f"{one.status.value}: {one.reason}")) for one in check.unread]
+        yield from _table("Not read whole: what is new in them is not known", ("file", "why"), unread)
 
 
 def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -160,6 +160,20 @@ def test_a_change_that_brings_the_first_rust_file_is_all_new(tmp_path: Path) -> 
     assert check(tree) == 1
 
 
+def test_a_file_of_the_change_that_does_not_parse_is_told_of(
+    tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torn = "pub fn torn( {{{ <<<<<<< HEAD\n" + fallback("gelu")
+    commit_files(tree, {"src/torn.rs": torn}, "Add gelu")
+    assert check(tree) == 0
+    text = capsys.readouterr().out
+    assert "### Not read whole: what is new in them is not known" in text
+    assert "| `src/torn.rs` | partial: does not parse at line 1, 3, 4, 6, 8 |" in text
+    commit_files(tree, {"src/more.rs": "pub fn more() {}\n"}, "Go on")
+    assert main(["topic~1", "topic", "--repository", str(tree), "--jobs", "1"]) == 0
+    assert "Not read whole" not in capsys.readouterr().out, "that file was so before"
+
+
 @pytest.mark.parametrize("words", [("nowhere", "topic"), ("main", "--upload-pack=x"), ("-x", "topic")])
 def test_what_is_no_revision_fails_the_check_and_is_no_result(
     tree: Path, words: tuple[str, str], capsys: pytest.CaptureFixture[str]
