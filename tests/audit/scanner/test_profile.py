@@ -93,3 +93,9 @@ def test_the_generic_profile_says_of_no_tensor_that_it_lives_on_a_device() -> No
 def test_a_name_that_other_code_has_too_is_no_transfer_of_the_generic_profile(name: str) -> None:
     generic = load_profile("generic")
     assert name not in generic.downloads | generic.uploads
+
+
+@pytest.mark.parametrize("path", ["src/gpu.rs", "src/gpu/mod.rs", "src/gpu_kept/mod.rs", "src/gpu_kept.rs"])
+def test_a_module_named_after_the_device_is_gpu_code_as_a_file_and_as_a_folder(path: str) -> None:
+    assert load_profile().is_gpu_file("ferrotorch-llama", f"ferrotorch-llama/{path}")
+    assert not load_profile().is_gpu_file("ferrotorch-llama", "ferrotorch-llama/src/model.rs")
