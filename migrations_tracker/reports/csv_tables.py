@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 
-from audit.policy.links import RULE_CLAUSES
 from migrations_tracker.reports.document import ReportDocument
 from migrations_tracker.scheduling.texts.csv_table import neutralised
 
@@ -46,6 +45,7 @@ def report_csv(document: ReportDocument) -> Iterator[str]:
 
 
 def _records(document: ReportDocument) -> Iterator[Sequence[str]]:
+    clauses = {remedy.rule_id: remedy.clauses for remedy in document.remedies}
     for site in document.open_sites:
         yield (
             str(site.site),
@@ -64,7 +64,7 @@ def _records(document: ReportDocument) -> Iterator[Sequence[str]]:
             "",
             "",
             site.message,
-            " ".join(RULE_CLAUSES.get(site.rule_id, ())),
+            " ".join(clauses.get(site.rule_id, ())),
         )
     for gone in document.closed_sites:
         yield (

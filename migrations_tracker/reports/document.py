@@ -116,17 +116,21 @@ class NotSeen:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """What would close the open sites of a rule."""
+    """What would close the open sites of a rule.
+
+    `own_clauses` are the repository's own that the rule rests on, in the version the scan was judged under.
+    """
 
     rule_id: str
     rule_name: str
     count: int
     text: str
+    own_clauses: tuple[str, ...] = ()
 
     @property
     def clauses(self) -> tuple[str, ...]:
         """The clauses that the rule rests on; none of a rule that is retired."""
-        return RULE_CLAUSES.get(self.rule_id, ())
+        return (*RULE_CLAUSES.get(self.rule_id, ()), *self.own_clauses)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from audit.models import CapabilityGap, ScanFile, ScanRule, ScanRun, SiteState
 from audit.policy.clauses import CURRENT_VERSION
 from audit.rules.doc import plain
 from audit.scanner.report import FileStatus, Outcome, RuleStatus
+from audit.selectors.repository_policies import own_clauses_by_rule
 from audit.selectors.rules import rule_get
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import MigrationReport, SiteMigration
@@ -74,7 +75,10 @@ def report_facts(*, report: MigrationReport) -> ReportDocument:
         crates=_levels([(site.crate or "(no crate)", site.level) for site in open_sites], titled=False),
         statuses=_statuses(open_sites, closed_sites),
         outcomes=_outcomes(closed_sites),
-        remedies=_remedies(open_sites),
+        remedies=_remedies(
+            open_sites,
+            own_clauses_by_rule(repository=branch.repository, version=scan_run.policy_version),
+        ),
         open_sites=open_sites,
         closed_sites=closed_sites,
         files_not_scanned=tuple(
@@ -191,10 +195,11 @@ def _outcomes(closed: Sequence[ClosedSite]) -> tuple[CountLine, ...]:
     return tuple(lines)
 
 
-def _remedies(opened: Sequence[OpenSite]) -> tuple[Remedy, ...]:
+def _remedies(opened: Sequence[OpenSite], own_clauses: Mapping[str, tuple[str, ...]]) -> tuple[Remedy, ...]:
     counts = Counter(site.rule_id for site in opened)
     found = []
     for rule_id, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         rule = rule_get(rule_id=rule_id)
-        found.append(Remedy(rule_id, rule.name, count, plain(rule.sections.get("Use instead", ""))))
+        text = plain(rule.sections.get("Use instead", ""))
+        found.append(Remedy(rule_id, rule.name, count, text, own_clauses.get(rule_id, ())))
     return tuple(found)

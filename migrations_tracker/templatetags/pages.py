@@ -15,6 +15,7 @@ from audit.knowledge.comments import render_comment
 from audit.models import BranchScan, Capability, CapabilityGap, Repository
 from audit.models.lease import RowState
 from audit.models.parity import cell_address
+from audit.models.precedent import clause_address
 from audit.models.site import MATCH_PASS_LABELS
 from audit.policy.forms import FORMS_BY_KEY
 from audit.selectors.rules import rule_get
@@ -200,6 +201,12 @@ def verdict_meaning(value: str) -> str:
 def verdict_tone(value: str) -> str:
     """Return how a verdict is coloured."""
     return VERDICT_TEXTS[Verdict(value)].tone if value else "neutral"
+
+
+@register.simple_tag
+def clause_url(clause_id: str, slug: str = "", version: str = "") -> str:
+    """Return where a clause stands; a repository's own as it stood in a version of its policy."""
+    return clause_address(clause_id, slug=slug, version=version)
 
 
 @register.simple_tag(takes_context=True)

@@ -17,7 +17,7 @@ from audit.policy.clauses import Clause
 from audit.policy.forms import FORMS_BY_KEY
 from audit.policy.merging import Merged, merge
 from audit.selectors.audit_notes import entries_about_clause
-from audit.selectors.repository_policies import policy_newest
+from audit.selectors.repository_policies import policy_newest, version_of_row
 from audit.selectors.rules import rule_get
 from audit.services.repository_policies import policy_clause_drop, policy_clause_publish
 from migrations_tracker.http import SignedInRequest
@@ -202,7 +202,7 @@ def number_of(text: str) -> int:
 
 def published(request: SignedInRequest, policy: RepositoryPolicy) -> HttpResponse:
     """Say that a version was published, on the page of the policy."""
-    version = f"{policy.house_version}+{policy.number}"
+    version = version_of_row(policy, newest=policy)
     after = "The next scan is judged under it; what was judged before stays as it was."
     messages.success(request, f"Published as version {version}. {after}")
     return redirect("repository-policy", policy.repository.slug)

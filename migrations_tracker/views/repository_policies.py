@@ -138,6 +138,7 @@ def _levels_again(request: SignedInRequest, repository: Repository, problem: str
     shown = [(one.rule, one.given, levels[one.rule.id]) for one in page.rules]
     context = _context(repository, page, shown)
     context |= {"problem": problem, "why": request.POST.get("why", ""), "meanwhile": meanwhile}
+    context["clashes"] = [(rule, one) for rule, _, one in shown if one.typed is not None]
     return render(request, "repository_policy.html", context, status=UNPROCESSABLE)
 
 

@@ -99,7 +99,7 @@ def test_what_was_published_meanwhile_is_shown_before_it_is_gone_on_from(
     )
     page.get_by_role("button", name="Publish these levels").click()
     expect(page.get_by_text("Agreed on Monday.").first).to_be_visible()
-    expect(page.get_by_text("You had chosen error; published is warning.")).to_be_visible()
+    expect(page.get_by_text("you had chosen error, published is warning.")).to_be_visible()
     expect(page.get_by_label("Level of dishonest-report here")).to_have_value("none")
     page.get_by_role("button", name="Publish these levels").click()
     expect(page.get_by_text("Published as version 1+4.")).to_be_visible()

@@ -100,14 +100,14 @@ def policy_get(request: ProgramRequest, slug: str, query: Annotated[PolicyQuery,
         profile=page.profile_text,
         versions=[
             PolicyVersionOut(
-                version=f"{row.house_version}+{row.number}",
-                number=row.number,
-                what=row.what,
-                reason=row.reason,
-                author=str(row.author),
-                published_at=row.published_at,
+                version=str(one.version),
+                number=one.row.number,
+                what=one.row.what,
+                reason=one.row.reason,
+                author=str(one.row.author),
+                published_at=one.row.published_at,
             )
-            for row in page.versions
+            for one in page.named_versions
         ],
     )
 

@@ -13,14 +13,23 @@ import jsonschema
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape
 
 from audit.models import FallbackSite, Repository, RowState
 from audit.scanner.report import Outcome, SiteOutcome
+from audit.services.repository_policies import policy_clause_drop
 from migrations_tracker.models import MigrationReport
 from migrations_tracker.services.migration_reports import report_create, report_execute
-from tests.factories import ingest, make_report, make_repository, make_result
+from tests.factories import (
+    ingest,
+    make_own_policy,
+    make_report,
+    make_repository,
+    make_result,
+    make_user,
+)
 from tests.workers.machines import make_job
 from workers.models import Verification, VerifiedFunction
 
@@ -72,6 +81,25 @@ def test_every_format_says_the_same_numbers(ada_client: Client, report: Migratio
     assert (len(states) - states.count("absent"), states.count("absent")) == (2, 1)
     assert sum(line["error"] + line["warning"] + line["note"] for line in told["rules"]) == told["open_count"]
     assert sum(line["count"] for line in told["statuses"]) == told["open_count"] + told["closed_count"]
+
+
+def test_a_report_names_the_repository_s_own_clauses_as_the_scan_was_judged(
+    ada_client: Client, repository: Repository, ada: User
+) -> None:
+    make_own_policy(repository, make_user("hedy"))
+    scan_run = ingest(repository, make_report([STAYS]), policy_version="1+1").scan_run
+    report = report_create(branch=repository.branches.get(), since=None, actor=ada)
+    assert report_execute(pk=report.pk)
+    policy_clause_drop(repository=repository, clause_id="P1", reason="It is gone.", actor=ada, based_on=2)
+    report.refresh_from_db()
+    clause = f"{reverse('repository-clause', args=[repository.slug, 'P1'])}?version=1"
+    assert f'<a href="{clause}">P1</a>' in ada_client.get(report.get_absolute_url()).content.decode()
+    (row,) = csv.DictReader(io.StringIO(written(ada_client, report, "csv").decode(), newline=""))
+    assert row["rests_on"] == "F1 M2 M4 P1"
+    assert "(F1, M2, M4, P1)" in written(ada_client, report, "md").decode()
+    rules = json.loads(written(ada_client, report, "sarif"))["runs"][0]["tool"]["driver"]["rules"]
+    assert rules[0]["properties"]["clauses"] == ["F1", "M2", "M4", "P1"]
+    assert scan_run.policy_version == "1+1"
 
 
 def test_the_sarif_file_is_valid(ada_client: Client, report: MigrationReport) -> None:

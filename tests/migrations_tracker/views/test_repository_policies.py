@@ -395,7 +395,7 @@ def test_a_second_click_does_not_take_back_what_somebody_else_published(
     assert response.status_code == 422
     assert "What 2 changed" in text
     assert text.count("changed meanwhile") == 2
-    assert "You had chosen error; published is none." in text
+    assert "you had chosen error, published is none." in text
     again = lead.post(address, chosen(text))
     assert again.status_code == 302
     newest = RepositoryPolicy.objects.latest("number")

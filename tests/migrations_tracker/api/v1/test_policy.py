@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from audit.models import Repository
+import pytest
+
+from audit.models import FallbackSite, Repository
+from audit.policy.clauses import load_policy
+from audit.selectors import repository_policies
+from migrations_tracker.selectors import policy_pages
 from tests.factories import make_own_policy, make_repository, make_user
 from tests.migrations_tracker.api.v1.conftest import Ask
 
@@ -41,3 +46,35 @@ def test_a_repositorys_policy_is_read_in_force_and_as_it_was(repository: Reposit
 def test_the_policy_of_a_repository_that_is_not_there_is_not_found(ask: Ask) -> None:
     make_repository("elsewhere")
     assert ask("GET", "repositories/nowhere/policy").status_code == 404
+
+
+def test_a_site_names_the_clauses_of_the_version_it_was_judged_under(site: FallbackSite, ask: Ask) -> None:
+    make_own_policy(site.repository, make_user("hedy"))
+    found = ask("GET", f"sites/{site.pk}").json()
+    assert (found["own_clauses"], found["policy_version"]) == ([], "")
+    scan = site.first_seen_scan
+    scan.policy_version = "1+1"
+    scan.save(update_fields=["policy_version"])
+    found = ask("GET", f"sites/{site.pk}").json()
+    assert (found["own_clauses"], found["policy_version"]) == (["P1"], "1+1")
+
+
+def test_the_version_in_force_goes_with_the_house_s_policy_of_today(
+    repository: Repository, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_own_policy(repository, make_user("hedy"))
+    for module in (repository_policies, policy_pages):
+        monkeypatch.setattr(module, "CURRENT_VERSION", "2")
+    monkeypatch.setattr(repository_policies, "load_policy", lambda version: load_policy("1"))
+    found = ask("GET", f"repositories/{repository.slug}/policy").json()
+    assert found["version"] == "2+2"
+    assert [row["version"] for row in found["versions"]] == ["2+2", "1+1"]
+    old = ask("GET", f"repositories/{repository.slug}/policy?version=1").json()
+    assert old["version"] == "1+1"
+    page = policy_pages.policy_page(repository=repository, number=1)
+    assert page is not None
+    assert page.compare_name == f"{repository.slug}:1+1"
+    assert [(one.name, one.before) for one in page.named_versions] == [
+        (f"{repository.slug}:2+2", f"{repository.slug}:1+1"),
+        (f"{repository.slug}:1+1", "1"),
+    ]
