@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from audit.policy.links import RULE_CLAUSES
 from audit.policy.sentences import Said
@@ -29,6 +30,13 @@ class ScanLine:
     def short_commit(self) -> str:
         """The first characters that people read; a plain folder's state is named without its prefix."""
         return self.commit.removeprefix("snapshot:")[:12]
+
+    @property
+    def committed(self) -> str:
+        """When it was committed, as people read it, in UTC."""
+        if not self.committed_at:
+            return ""
+        return f"{datetime.fromisoformat(self.committed_at).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 @dataclass(frozen=True, slots=True)

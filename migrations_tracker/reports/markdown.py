@@ -43,7 +43,7 @@ def _head(document: ReportDocument) -> Iterator[str]:
 
 
 def _scan(scan: ScanLine) -> str:
-    committed = f" of {scan.committed_at}" if scan.committed_at else ""
+    committed = f" of {scan.committed}" if scan.committed else ""
     return f"commit {markdown_code(scan.short_commit)}{committed}, scan #{scan.number}"
 
 

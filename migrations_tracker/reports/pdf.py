@@ -12,6 +12,7 @@ from unicodedata import normalize
 from fontTools.ttLib import TTFont
 from fpdf import FPDF
 from fpdf.enums import XPos, YPos
+from fpdf.fonts import FontFace
 
 from migrations_tracker.reports.sentences import CUT_SHORT
 
@@ -25,6 +26,11 @@ _RULE = re.compile(r"[|:\- ]+")
 # In millimetres: a heading stands with something of what it heads.
 _BELOW_A_HEADING = 45
 _CELL = re.compile(r"(?<!\\)\|")
+# Where a name may be broken: behind what joins its parts.
+_BREAKABLE = re.compile(r"::|[/_]")
+# In millimetres, so that rounding breaks nothing that fits.
+_SLACK = 0.5
+_LINE_COLOUR, _HEAD_COLOUR = (205, 199, 190), (243, 240, 235)
 _FONT = "DejaVu"
 _FONTS = Path(__file__).parent / "fonts"
 _FONT_FILES = {"": _FONTS / "DejaVuSans.ttf", "B": _FONTS / "DejaVuSans-Bold.ttf"}
@@ -107,7 +113,7 @@ def _set(pages: _Pages, block: list[str]) -> None:
         is_entry = first.lstrip().startswith("- ")
         text, indent = (first.strip()[2:], 4.0) if is_entry else (first, 0.0)
         if is_entry:
-            text = f"- {text}"
+            text = f"• {text}"
     pages.set_x(pages.l_margin + indent)
     pages.multi_cell(0, pages.font_size * 1.4, plain(text), align="L", new_x=XPos.LMARGIN, new_y=YPos.NEXT)
     pages.ln(1)
@@ -119,12 +125,44 @@ def _cells(line: str) -> list[str]:
 
 def _table(pages: _Pages, rows: list[list[str]], rule: list[str]) -> None:
     pages.set_font(_FONT, size=_SMALL)
-    width = max(len(row) for row in rows)
-    longest = [min(60, max(8, *(len(row[n]) for row in rows if n < len(row)))) for n in range(width)]
-    sides = tuple("RIGHT" if n < len(rule) and rule[n].endswith(":") else "LEFT" for n in range(width))
-    with pages.table(col_widths=tuple(longest), line_height=4.2, text_align=sides, wrapmode="CHAR") as table:
-        for row in rows:
+    count = max(len(row) for row in rows)
+    full = [row + [""] * (count - len(row)) for row in rows]
+    sides = tuple("RIGHT" if n < len(rule) and rule[n].endswith(":") else "LEFT" for n in range(count))
+    widths = widths_fitting(_natural_widths(pages, full), pages.epw - _SLACK)
+    pages.set_draw_color(*_LINE_COLOUR)
+    with pages.table(
+        align="LEFT",
+        borders_layout="HORIZONTAL_LINES",
+        col_widths=tuple(widths),
+        headings_style=FontFace(emphasis="BOLD", fill_color=_HEAD_COLOUR),
+        line_height=4.2,
+        text_align=sides,
+        width=sum(widths),
+    ) as table:
+        for row in full:
             line = table.row()
-            for cell in row + [""] * (width - len(row)):
-                line.cell(cell)
+            for cell in row:
+                line.cell(_BREAKABLE.sub("\\g<0>\u200b", cell))
     pages.ln(2)
+
+
+def _natural_widths(pages: _Pages, rows: list[list[str]]) -> list[float]:
+    """Return how wide each column is where nothing in it is broken."""
+    between = 2 * pages.c_margin + _SLACK
+    body = [
+        max((pages.get_string_width(cell) for cell in column), default=0)
+        for column in zip(*rows[1:], strict=True)
+    ]
+    pages.set_font(_FONT, "B", _SMALL)
+    head = [pages.get_string_width(cell) for cell in rows[0]]
+    pages.set_font(_FONT, size=_SMALL)
+    return [max(pair) + between for pair in zip(head, body or head, strict=True)]
+
+
+def widths_fitting(natural: Sequence[float], room: float) -> list[float]:
+    """Return widths that fit: what is narrow keeps its own, and the widest columns share what is left."""
+    left, widths = room, [0.0] * len(natural)
+    for place, column in enumerate(sorted(range(len(natural)), key=lambda one: natural[one])):
+        widths[column] = min(natural[column], left / (len(natural) - place))
+        left -= widths[column]
+    return widths
