@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
+from audit.scanner.fitting import blind_reason, narrowed_reason
 from audit.scanner.profile import DEFAULT_PROFILE
 from audit.scanner.report import Level
 
@@ -65,11 +66,11 @@ class Rule(ABC):
 
         One that follows device data has nothing to follow where no call is known as a transfer or launch.
         """
-        return judgement.blind_reason if self.follows_device_data else ""
+        return blind_reason(judgement.summaries) if self.follows_device_data else ""
 
     def narrowed_reason(self, judgement: Judgement) -> str:
         """Say why a rule that ran reports less than under a profile that fits; empty when it does not."""
-        return judgement.narrowed_reason if self.follows_device_data else ""
+        return narrowed_reason(judgement.summaries) if self.follows_device_data else ""
 
     @abstractmethod
     def check(self, judgement: Judgement) -> Iterator[Candidate]:

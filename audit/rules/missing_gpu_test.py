@@ -16,7 +16,7 @@ from audit.scanner.report import Level
 
 # Who opens a device, or the handle of a library on it, or asks what it is, runs nothing there.
 _OPENS = re.compile(
-    r"^(?:get|init|initiali[sz]e|open|connect|create|set_?up)(?:_|$)|(?:^|_)(?:version|name|(?:buffer|workspace)_size)$"
+    r"^(?:get|set|preload|init|initiali[sz]e|open|connect|create|set_?up)(?:_|$)|(?:^|_)(?:version|name|(?:buffer|workspace)_size)$"
 )
 
 

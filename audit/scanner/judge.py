@@ -113,20 +113,6 @@ class Judgement:
         """What the tests that open a device run."""
         return Reach(self.summaries)
 
-    @cached_property
-    def blind_reason(self) -> str:
-        """Why device data can't be followed at all; empty when it can."""
-        if not self.profile.is_generic or self.summaries.launching:
-            return ""
-        if not self.profile.downloads.isdisjoint(self.summaries.graph.calls_by_name):
-            return ""
-        return "no profile fits, and no call is one that the generic one knows as a launch or a transfer"
-
-    @property
-    def narrowed_reason(self) -> str:
-        """Why device data is followed less far than under a profile of the project's own words."""
-        return "no profile fits: known are only names that libraries share" if self.profile.is_generic else ""
-
     def functions_of(self, unit: Unit) -> list[Fn]:
         """Return the functions of a file."""
         return self._functions_by_path.get(unit.path, [])

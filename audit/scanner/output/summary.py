@@ -62,8 +62,13 @@ def _table(report: ScanReport, rules: Sequence[Rule], style: Style) -> Iterator[
     counted = [result for result in standing if result.level is not Level.NONE]
     suppressed = len(report.results) - len(standing)
     if not report.results:
-        ran = sum(run.status is RuleStatus.RAN for run in report.rule_runs)
-        yield "  " + style.paint(f"No results from {plural(ran, 'rule')}.", "bold", "green")
+        ran = [run for run in report.rule_runs if run.status is RuleStatus.RAN]
+        narrowed = sum(bool(run.reason) for run in ran)
+        text = f"No results from {plural(len(ran), 'rule')}"
+        if narrowed:
+            yield "  " + style.paint(f"{text}, {narrowed} of them narrowed (below).", "bold", "yellow")
+        else:
+            yield "  " + style.paint(f"{text}.", "bold", "green")
         return
     counts = Counter((result.rule_id, result.level) for result in counted)
     found = [rule for rule in rules if any(counts[rule.id, level] for level in _LEVELS)]

@@ -72,6 +72,14 @@ def test_the_summary_says_that_no_profile_fits_and_how_to_write_one() -> None:
     assert "No profile fits this project" not in _said(_scan(LIBRARY_WORDS, "cudarc"))
 
 
+def test_no_results_of_narrowed_rules_are_not_shown_as_clean() -> None:
+    text = "pub fn run(s: &Stream) {\n    s.launch_builder(&kernel()).launch(shape()).unwrap();\n}\n"
+    report = _scan(text)
+    assert report.results == ()
+    assert f"{len(FOLLOWING)} of them narrowed (below)" in _said(report)
+    assert "narrowed" not in _said(_scan(text, "cudarc"))
+
+
 def test_the_log_tells_a_narrowed_rule_from_one_that_did_not_run() -> None:
     report = _scan(LIBRARY_WORDS)
     (run,) = sarif_log(replace(report, source=SourceInfo(root="/mine")), RULES)["runs"]
