@@ -21,3 +21,7 @@ class LeaseLostError(AuditError):
 
 class PolicyMovedError(AuditError):
     """Somebody published another version of the policy than the one that the author saw."""
+
+
+class RevisionMovedError(AuditError):
+    """Somebody saved another revision of an entry than the one that the author changed."""

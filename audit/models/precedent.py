@@ -12,21 +12,22 @@ from django.urls import reverse
 
 from audit.models.repository import Commit, Repository
 from audit.models.site import FallbackSite
-from audit.policy.clauses import OWN_LETTER
+from audit.policy.clauses import CURRENT_VERSION, OWN_LETTER
 from audit.policy.editions import PolicyVersion
 
 
 def clause_address(clause_id: str, *, slug: str, version: str = "") -> str:
     """Return where a clause stands: of the house's policy, or of the repository's own; empty for none.
 
-    A repository's clause is the one of the policy `version`, such as `1+3`; without one as it stands today.
+    The clause is the one of the policy `version`, such as `1+3`; without one as it stands today.
     """
     if not clause_id:
         return ""
+    parsed = PolicyVersion.parse(version) or PolicyVersion()
     if not clause_id.startswith(OWN_LETTER):
-        return reverse("clause-detail", args=[clause_id])
-    parsed = PolicyVersion.parse(version)
-    query = f"?version={parsed.own}" if parsed is not None and parsed.own else ""
+        query = f"?version={parsed.house}" if parsed.house != CURRENT_VERSION else ""
+        return reverse("clause-detail", args=[clause_id]) + query
+    query = f"?version={parsed.own}" if parsed.own else ""
     return reverse("repository-clause", args=[slug, clause_id]) + query
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from audit.policy.clauses import Clause, ClauseKind, Policy, load_policy
+from audit.policy.clauses import VERSIONS, Clause, ClauseKind, Policy, load_policy
 from audit.policy.forms import FORMS, Form
 from audit.policy.links import OUTCOME_CLAUSES, RULE_CLAUSES, STATE_CLAUSES, VERDICT_CLAUSES
 from audit.selectors.rules import RulePage, rule_get
@@ -40,6 +40,14 @@ def clauses_by_kind() -> Sequence[tuple[ClauseKind, Sequence[ClausePage]]]:
 def clause_find(*, clause_id: str) -> ClausePage | None:
     """Return the clause with this id, in either case."""
     return _PAGES.get(clause_id.upper())
+
+
+def clause_in_version(*, clause_id: str, version: str) -> Clause | None:
+    """Return a clause as it stands in a version of the policy, None where it is not there."""
+    if version not in VERSIONS:
+        return None
+    clauses = {clause.id: clause for clause in load_policy(version).clauses}
+    return clauses.get(clause_id.upper())
 
 
 def clauses_of_rule(*, rule_id: str) -> tuple[Clause, ...]:

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 
-from audit.errors import AuditError
+from audit.errors import AuditError, RevisionMovedError
 from audit.knowledge.links import Link, LinkKind, find_links, link_parse
 from audit.models import (
     EntryLink,
@@ -60,7 +60,7 @@ def entry_save(
     with transaction.atomic():
         entry = KnowledgeEntry.objects.select_for_update().get(pk=entry.pk)
         if seen_number is not None and seen_number != entry.latest_number:
-            raise AuditError(
+            raise RevisionMovedError(
                 f"Somebody saved revision {entry.latest_number} while you wrote: look at it, then save again."
             )
         links = [*find_links(text), *_attached(attached)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required, permission_required
@@ -10,7 +10,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from audit.errors import AuditError
+from audit.errors import AuditError, RevisionMovedError
 from audit.knowledge.links import find_links
 from audit.models import EntryRevision, KnowledgeEntry, LinkOrigin
 from audit.selectors.entry_links import Sight, attached_list, entry_html
@@ -143,12 +143,32 @@ def _written(request: SignedInRequest, entry: KnowledgeEntry | None) -> HttpResp
             return render(request, "entry_edit.html", context)
         try:
             saved = _save(request, entry, data, is_draft=action != "publish")
+        except RevisionMovedError as error:
+            context |= _overtaken(request, entry, data)
+            cast("EntryForm", context["form"]).add_error(None, str(error))
         except AuditError as error:
             form.add_error(None, str(error))
         else:
             messages.success(request, "Kept as a draft." if saved.is_draft else "Published.")
             return redirect(saved.entry)
     return render(request, "entry_edit.html", context, status=UNPROCESSABLE)
+
+
+def _overtaken(
+    request: SignedInRequest, entry: KnowledgeEntry | None, data: dict[str, Any]
+) -> dict[str, object]:
+    """Show what saving would change in the revision that somebody else saved; the form goes on from it."""
+    newest = EntryRevision.objects.filter(entry=entry).select_related("author").latest("number")
+    typed = EntryRevision(title=data["title"], text=data["text"], tags=_tags(data["tags"]))
+    values = request.POST.copy()
+    values["number"] = str(newest.number)
+    form = EntryForm(values)
+    form.is_valid()
+    return {"form": form, "newest": newest, "lines": revision_diff(before=newest, after=typed)}
+
+
+def _tags(text: str) -> list[str]:
+    return [tag.strip() for tag in text.split(",") if tag.strip()]
 
 
 def _form(request: SignedInRequest, entry: KnowledgeEntry | None) -> EntryForm:

@@ -8,9 +8,9 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from audit.knowledge.links import LinkKind
-from audit.policy.clauses import ClauseKind
+from audit.policy.clauses import CURRENT_VERSION, ClauseKind
 from audit.selectors.audit_notes import entries_about
-from audit.selectors.policy import clause_find, clauses_by_kind, policy_current
+from audit.selectors.policy import clause_find, clause_in_version, clauses_by_kind, policy_current
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.selectors import overview
 from migrations_tracker.selectors.clause_rests import plan_rests, sentences_resting
@@ -44,16 +44,20 @@ def policy_index(request: SignedInRequest) -> HttpResponse:
 @login_required
 @require_GET
 def clause_detail(request: SignedInRequest, key: str) -> HttpResponse:
-    """Show a clause: text, reason, PyTorch's counterpart, both shapes, and what rests on it."""
+    """Show a clause, as it stands or stood in a version: text, reason, both shapes, and what rests on it."""
+    version = request.GET.get("version", "") or CURRENT_VERSION
     page = clause_find(clause_id=key)
-    if page is None:
-        raise Http404(f"The policy has no clause {key}.")
-    clause = page.clause
+    clause = clause_in_version(clause_id=key, version=version)
+    if clause is None:
+        raise Http404(f"The policy has no clause {key} in version {version}.")
+    rules = page.rules if page is not None else ()
     seen = repositories_seen_by(request.user)
     counts = overview.open_counts_by_rule(repositories=seen)
     precedent_count, precedents = precedents_of_clause(clause_id=clause.id, repositories=seen)
     context = {
-        "policy": policy_current(),
+        "version": version,
+        "version_today": CURRENT_VERSION,
+        "today": page.clause if page is not None else None,
         "page": page,
         "clause": clause,
         "kind": KIND_TEXTS[clause.kind][0],
@@ -64,7 +68,7 @@ def clause_detail(request: SignedInRequest, key: str) -> HttpResponse:
         "precedents": precedents,
         "plan": plan_rests(clause_id=clause.id),
         "sentences": sentences_resting(clause_id=clause.id),
-        "rules": [(rule, counts[rule.id]) for rule in page.rules],
-        "open_total": sum(counts[rule.id] for rule in page.rules),
+        "rules": [(rule, counts[rule.id]) for rule in rules],
+        "open_total": sum(counts[rule.id] for rule in rules),
     }
     return render(request, "clause_detail.html", context)

@@ -82,6 +82,27 @@ def test_two_who_write_at_once_notice_each_other(mary: User) -> None:
         entry_save(entry=entry, actor=mary, title="x", text="y", is_draft=True, seen_number=0)
 
 
+def test_who_was_overtaken_sees_what_saving_again_replaces(mary: User, root_client: Client) -> None:
+    entry = write(mary, "One.\nTwo.")
+    edit = reverse("entry-edit", args=[entry.pk])
+    entry_save(entry=entry, actor=mary, title="How", text="One.\nTheirs.", is_draft=False)
+    typed = {"title": "How", "text": "Mine.\nTwo.", "number": "1", "action": "publish"}
+    response = root_client.post(edit, typed)
+    text = response.content.decode()
+    assert response.status_code == 422
+    assert "Somebody saved revision 2 while you wrote" in text
+    assert "<del>- Theirs.</del>" in text
+    assert "<ins>+ Mine.</ins>" in text
+    assert 'name="number" value="2"' in text
+    assert "Mine.\nTwo.</textarea>" in text
+    assert root_client.post(edit, {**typed, "number": "2"}).status_code == 302
+    assert list(entry.revisions.order_by("number").values_list("text", flat=True)) == [
+        "One.\nTwo.",
+        "One.\nTheirs.",
+        "Mine.\nTwo.",
+    ]
+
+
 def test_pages_hide_drafts_and_show_what_is_published(
     mary: User, ada_client: Client, root_client: Client, site: FallbackSite
 ) -> None:

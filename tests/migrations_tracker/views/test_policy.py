@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
 
 from audit.models import FallbackSite, PrecedentKind
+from audit.models.precedent import clause_address
 from audit.policy.clauses import Clause, load_policy
 from audit.policy.links import RULE_CLAUSES
 from audit.rules import RULES
+from audit.selectors import policy
 from audit.services.precedents import precedent_record
 from tests.factories import make_user
 
@@ -89,3 +93,20 @@ def test_a_clause_lists_the_rulings_that_rest_on_it(ada_client: Client, site: Fa
 
 def test_a_clause_that_does_not_exist_is_not_found(ada_client: Client) -> None:
     assert ada_client.get(reverse("clause-detail", args=["X9"])).status_code == 404
+
+
+def test_a_clause_of_the_house_is_shown_as_it_stood_in_a_version(
+    ada_client: Client, db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = reverse("clause-detail", args=["M2"])
+    assert ada_client.get(address, {"version": "1"}).status_code == 200
+    for version in ("2", "x", "1+1"):
+        assert ada_client.get(address, {"version": version}).status_code == 404
+    older = replace(load_policy(), clauses=(replace(load_policy().clause("M2"), title="As it was"),))
+    monkeypatch.setattr(policy, "VERSIONS", ("0", "1"))
+    monkeypatch.setattr(policy, "load_policy", lambda version: older)
+    text = ada_client.get(address, {"version": "0"}).content.decode()
+    assert "<h1>As it was</h1>" in text
+    assert f'<a href="{address}">Today’s</a>, in version 1:' in text
+    assert clause_address("M2", slug="x", version="1+4") == address
+    assert clause_address("M2", slug="x", version="2+4") == f"{address}?version=2"
