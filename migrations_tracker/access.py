@@ -56,7 +56,8 @@ class RoleMiddleware:
         match = cast("ResolverMatch", request.resolver_match)
         if match.namespaces or (match.url_name or "").startswith("api-"):
             return
-        if "Authorization" not in request.headers and request.user.is_authenticated:
+        # Whatever else the request shows, such as a token: who is logged in goes no further than their role.
+        if request.user.is_authenticated:
             access_check(request, request.user)
 
 
@@ -116,7 +117,11 @@ def _role_for(
 def _named(owner: Owner, request: HttpRequest, arguments: Mapping[str, Any]) -> object:
     if not owner.is_field:
         return arguments[owner.names]
-    return str(request.POST.get(owner.names) or request.GET.get(owner.names, "")).replace("\0", "")
+    given = {str(values[owner.names]) for values in (request.POST, request.GET) if values.get(owner.names)}
+    # The check and the view must mean the same one: two names, or one that no row can have, are none.
+    if len(given) > 1 or any("\0" in one for one in given):
+        return None
+    return next(iter(given), "")
 
 
 def _sentence(needed: Role, role: Role, scope: Scope) -> str:

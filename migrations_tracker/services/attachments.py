@@ -44,6 +44,11 @@ def files_check(*, files: Sequence[NamedFile], repository_id: int) -> None:
         )
 
 
+def file_digest(data: bytes) -> str:
+    """Return what a file's bytes are known by."""
+    return hashlib.sha256(data).hexdigest()
+
+
 def attachments_add(*, comment: Comment, files: Sequence[NamedFile], repository: Repository) -> None:
     """Put files beside a comment, all or none."""
     if not files:
@@ -60,7 +65,7 @@ def attachments_add(*, comment: Comment, files: Sequence[NamedFile], repository:
                 name=name,
                 media_type=type_of(name, data).media_type,
                 size_bytes=len(data),
-                digest=hashlib.sha256(data).hexdigest(),
+                digest=file_digest(data),
                 content=data,
                 added_by=comment.author,
             )

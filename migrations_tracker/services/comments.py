@@ -11,9 +11,10 @@ from django.utils import timezone
 
 from audit.models import CapabilityGap, FallbackSite, ReferenceSource
 from audit.services.references import references_store
+from migrations_tracker.attachment_types import file_name
 from migrations_tracker.errors import PlanError
 from migrations_tracker.models import Comment
-from migrations_tracker.services.attachments import NamedFile, attachments_add
+from migrations_tracker.services.attachments import NamedFile, attachments_add, file_digest
 from migrations_tracker.services.watching import comment_watch
 
 MAX_LENGTH = 20_000
@@ -29,7 +30,7 @@ def comment_create(
 ) -> Comment:
     """Add a comment to a site or a gap, with files beside it.
 
-    The same words again within a minute are the same comment.
+    The same words with the same files again within a minute are the same comment.
     """
     text = text.replace("\0", "").strip()
     if not text:
@@ -42,7 +43,7 @@ def comment_create(
         type(subject)._default_manager.select_for_update().get(pk=subject.pk)
         # A button that is pressed twice sends the same words twice.
         said = Comment.objects.filter(site=site, gap=gap, author=author).order_by("-id").first()
-        if said is not None and said.text == text and timezone.now() - said.created_at < SAME_WORDS_WITHIN:
+        if said is not None and _is_the_same(said, text, files):
             return said
         comment = Comment.objects.create(site=site, gap=gap, author=author, text=text)
         attachments_add(comment=comment, files=files, repository=subject.repository)
@@ -56,3 +57,10 @@ def comment_create(
                 source_path=f"{site.get_absolute_url()}#comment-{comment.pk}",
             )
         return comment
+
+
+def _is_the_same(said: Comment, text: str, files: Sequence[NamedFile]) -> bool:
+    if said.text != text or timezone.now() - said.created_at >= SAME_WORDS_WITHIN:
+        return False
+    kept = said.attachments.order_by("pk").values_list("name", "digest")
+    return list(kept) == [(file_name(name), file_digest(data)) for name, data in files]

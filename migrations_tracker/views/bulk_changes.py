@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required, permission_required
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -36,6 +37,9 @@ def bulk_change_ask(request: SignedInRequest) -> HttpResponse:
     )
     if choice.branch is None:
         raise Http404
+    # Asked again for the repository that was chosen, whichever the form names.
+    if not request.user.has_perm(MAY_CHANGE_MANY):
+        raise PermissionDenied
     filters = filters_read(request.GET)
     preview = bulk_preview(branch=choice.branch, filters=filters)
     is_post = request.method == "POST"

@@ -16,6 +16,7 @@ from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse
 
 from migrations_tracker.api.v1.problems import problem
+from migrations_tracker.api.v1.security import SAFE_METHODS
 from migrations_tracker.models import ApiAnswer
 from migrations_tracker.services.api_answers import (
     api_answer_forget,
@@ -34,6 +35,9 @@ def idempotent(view: _View) -> _View:
 
     @wraps(view)
     def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if request.method in SAFE_METHODS:
+            # A read changes nothing, its answer may be a stream, and it is to be of now.
+            return view(request, *args, **kwargs)
         try:
             body = request.body
         except RequestDataTooBig:

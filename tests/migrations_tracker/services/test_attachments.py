@@ -99,6 +99,16 @@ def test_more_than_a_few_files_or_more_than_the_repository_may_have_are_refused(
         comment_create(subject=site, author=ada, text="two", files=[("a.txt", b"x" * 200_000)])
 
 
+def test_the_same_words_with_another_file_are_another_comment(site: FallbackSite, ada: User) -> None:
+    for name, data in (("a.log", b"one"), ("a.log", b"two"), ("a.log", b"two"), ("b.log", b"two")):
+        comment_create(subject=site, author=ada, text="The log.", files=[(name, data)])
+    kept = Attachment.objects.order_by("pk").values_list("name", "size_bytes", "comment__text")
+    assert [name for name, _, _ in kept] == ["a.log", "a.log", "b.log"]
+    assert Comment.objects.count() == 3
+    comment_create(subject=site, author=ada, text="The log.")
+    assert Comment.objects.count() == 4
+
+
 class TestThePage:
     def test_takes_a_file_and_gives_it_back_as_one_to_save(
         self, site: FallbackSite, ada: User, client: Client

@@ -231,6 +231,34 @@ def test_a_repository_named_in_a_form_is_held_to_the_role_there(
     assert person_client.post(reverse("report-ask"), {"branch": branch}).status_code == NOT_FOUND
 
 
+def test_a_header_for_programs_opens_nothing_to_who_is_logged_in(
+    site: FallbackSite, person_client: Client
+) -> None:
+    for header in ("Basic cGV0cmE6eA==", "Bearer fa_nothing", "x"):
+        shown = {"headers": {"Authorization": header}}
+        for name in ("site-detail", "site-timeline"):
+            assert person_client.get(reverse(name, args=[site.pk]), **shown).status_code == NOT_FOUND, name
+        said = person_client.post(reverse("site-comment", args=[site.pk]), {"text": "Hello."}, **shown)
+        assert said.status_code == NOT_FOUND
+    assert not site.comments.exists()
+
+
+def test_a_form_and_an_address_that_name_two_repositories_are_refused(
+    repository: Repository, site: FallbackSite, person: User, person_client: Client
+) -> None:
+    make_member(person, Role.READER, repository)
+    elsewhere = make_repository("elsewhere")
+    make_member(person, Role.LEAD, elsewhere)
+    for slug in (elsewhere.slug, f"{elsewhere.slug}\0"):
+        for query in (f"?repository={repository.slug}", ""):
+            answer = person_client.post(
+                f"{reverse('bulk-change-ask')}{query}",
+                {"repository": slug, "to": "accepted", "owner": "", "reason": "", "seen_count": "1"},
+            )
+            assert answer.status_code in (FORBIDDEN, NOT_FOUND), (slug, query)
+    assert not BulkChange.objects.exists()
+
+
 def test_lists_show_nothing_of_a_repository_without_a_role_in_it(
     everything: dict[str, str], repository: Repository, person: User, person_client: Client
 ) -> None:

@@ -10,8 +10,9 @@ from django.test import Client
 from django.utils import timezone
 
 from audit.models import FallbackSite, Repository
-from migrations_tracker.models import ApiAnswer, ApiToken, Comment, TokenScope, Transition
+from migrations_tracker.models import ApiAnswer, ApiToken, Attachment, Comment, TokenScope, Transition
 from migrations_tracker.services.api_answers import ANSWERED_WITHIN
+from migrations_tracker.services.comments import comment_create
 from tests.factories import make_scan_run, make_user
 from tests.migrations_tracker.api.v1.conftest import Ask, asker
 
@@ -103,6 +104,15 @@ class TestAKey:
         assert ask("POST", path, body, **{"Idempotency-Key": "a"}).status_code == 409
         ApiAnswer.objects.update(created_at=timezone.now() - 2 * ANSWERED_WITHIN)
         assert ask("POST", path, body, **{"Idempotency-Key": "a"}).status_code == 201
+
+    def test_changes_nothing_for_a_read(self, site: FallbackSite, ask: Ask, ada: User) -> None:
+        png = b"\x89PNG\r\n\x1a\n\xff"
+        comment_create(subject=site, author=ada, text="see", files=[("a.png", png)])
+        path = f"attachments/{Attachment.objects.get().pk}"
+        assert ask("GET", path, **{"Idempotency-Key": "a"}).content == png
+        Attachment.objects.all().delete()
+        assert ask("GET", path, **{"Idempotency-Key": "a"}).status_code == 404
+        assert not ApiAnswer.objects.exists()
 
     @pytest.mark.parametrize("key", ["x" * 201, "tab\there"])
     def test_that_is_none_is_refused(self, site: FallbackSite, ask: Ask, key: str) -> None:
