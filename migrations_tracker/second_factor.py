@@ -71,13 +71,17 @@ class SecondFactorMiddleware:
         self, request: HttpRequest, view: object, args: object, kwargs: Mapping[str, object]
     ) -> HttpResponseBase | None:
         """Send a person who needs a second factor to where it is set up."""
-        name = cast("ResolverMatch", request.resolver_match).url_name or ""
+        match = cast("ResolverMatch", request.resolver_match)
+        # Names in a namespace are others: those of Django's admin begin like the pages on the way.
+        name = "" if match.namespaces else match.url_name or ""
         if settings.SECOND_FACTOR == OFF:
             if name == "mfa_activate_totp":
                 raise Http404("No second factor is offered here.")
             return None
         if settings.SECOND_FACTOR != REQUIRED or not request.user.is_authenticated:
             return None
+        if name == "mfa_deactivate_totp":
+            request.session.pop(_SEEN, None)
         need = PAGES.get(name)
         is_on_the_way = name.startswith(("mfa_", "account_")) or (need and need.scope is Scope.PUBLIC)
         if is_on_the_way or request.session.get(_SEEN):

@@ -38,7 +38,7 @@ def read_sarif(text: str) -> Reading:
             number += 1
             try:
                 rows.append(_sarif_row(number, result))
-            except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
+            except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError) as error:
                 refused.append(Refusal(number, f"result {number} is not as SARIF 2.1.0 has it: {error}"))
     return Reading(tuple(rows), tuple(refused), commit, tuple(repositories_of(log)))
 

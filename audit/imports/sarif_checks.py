@@ -30,6 +30,8 @@ def sarif_check(log: object) -> None:
         results = run.get("results") or []
         if not isinstance(results, list):
             raise ImportFormatError("The results of a run are no list.")
+        if not isinstance(run.get("versionControlProvenance") or [], list):
+            raise ImportFormatError("The `versionControlProvenance` of a run is no list.")
         _check_places(run, [result for result in results if isinstance(result, dict)])
         _check_fingerprints([result for result in results if isinstance(result, dict)])
 

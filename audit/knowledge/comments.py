@@ -17,6 +17,8 @@ MENTIONS_AT_MOST = 50
 _MENTION = re.compile(r"@(\w(?:[\w.+@-]{0,148}\w)?)")
 _BEFORE_A_NAME = re.compile(r"[\w./+-]$")
 _SCHEME = re.compile(r"(?:^|[^\w])(https?)$", re.IGNORECASE)
+#: The longest scheme, and the character in front of it.
+_LONGEST_BEFORE = len("https") + 1
 _ADDRESS_REST = re.compile(r"://[^\s<>\"`]+")
 _AFTER_AN_ADDRESS = ".,;:!?'*_~"
 
@@ -49,7 +51,7 @@ class _CommentRenderer(PageRenderer):
 
 def _mention(state: StateInline, silent: bool) -> bool:
     match = _MENTION.match(state.src, state.pos)
-    if match is None or _BEFORE_A_NAME.search(state.src[: state.pos][-1:]):
+    if match is None or _BEFORE_A_NAME.search(state.src[max(state.pos - 1, 0) : state.pos]):
         return False
     if not silent:
         state.push("mention", "", 0).content = match[1]
@@ -59,16 +61,20 @@ def _mention(state: StateInline, silent: bool) -> bool:
 
 def _address(state: StateInline, silent: bool) -> bool:
     """Link an address that stands there as it is: the scheme is pending when its colon is met."""
-    scheme = _SCHEME.search(state.pending)
+    if silent or state.linkLevel or state.src[state.pos] != ":":
+        return False
+    # Only the end is read: this is asked at each colon, and what is pending may be the whole text.
+    before = state.pending[-_LONGEST_BEFORE:]
+    scheme = _SCHEME.search(before)
     rest = _ADDRESS_REST.match(state.src, state.pos)
-    if silent or scheme is None or rest is None or state.linkLevel:
+    if scheme is None or rest is None:
         return False
     found = rest[0].rstrip(_AFTER_AN_ADDRESS)
     while found.endswith(")") and found.count(")") > found.count("("):
         found = found[:-1].rstrip(_AFTER_AN_ADDRESS)
     if found == "://" or not state.md.validateLink(scheme[1] + found):
         return False
-    state.pending = state.pending[: scheme.start(1)]
+    state.pending = state.pending.removesuffix(scheme[1])
     opening = state.push("link_open", "a", 1)
     opening.attrs = {"href": state.md.normalizeLink(scheme[1] + found)}
     state.push("text", "", 0).content = scheme[1] + found

@@ -95,7 +95,10 @@ def audit_import(
 def sarif_import(
     *, repository: Repository, data: bytes, actor: User, name: str = "", commit: str = ""
 ) -> tuple[AuditUpload, bool]:
-    """Import a SARIF log of another tool; the same log again is the same reading, and False says so."""
+    """Import a SARIF log of another tool; the same log again is the same reading, and False says so.
+
+    A log that is said to be of another commit than before is another reading.
+    """
     try:
         log = json.loads(data)
         sarif_check(log)
@@ -107,7 +110,10 @@ def sarif_import(
     name = clipped(name.strip() or tool, 200)
     with transaction.atomic():
         repository_lock(repository_id=repository.pk)
-        newest = AuditUpload.objects.filter(audit__repository=repository, audit__name=name).first()
+        known = AuditUpload.objects.filter(audit__repository=repository, audit__name=name)
+        if commit.strip():
+            known = known.filter(audit__commit_object_id=_commit_id(repository, commit))
+        newest = known.first()
         if newest is not None and newest.digest == hashlib.sha256(data).hexdigest():
             return newest, False
         imported = audit_import(

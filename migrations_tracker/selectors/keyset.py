@@ -60,7 +60,7 @@ def _encode(row: Model, columns: Sequence[str], *, is_backward: bool) -> str:
 def _decode(cursor: str, model: type[Model], columns: Sequence[str]) -> tuple[list[object], bool]:
     try:
         is_backward, *key = json.loads(base64.urlsafe_b64decode((cursor + "=" * (-len(cursor) % 4)).encode()))
-    except (binascii.Error, ValueError, TypeError):
+    except (binascii.Error, ValueError, TypeError, RecursionError):
         return [], False
     fits = len(key) == len(columns) and all(
         _fits(model, column, value) for column, value in zip(columns, key, strict=True)

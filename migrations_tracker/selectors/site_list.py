@@ -153,7 +153,7 @@ def cursor_decode(text: str, sort: str) -> Cursor:
     try:
         padded = text + "=" * (-len(text) % 4)
         is_backward, *key = json.loads(base64.urlsafe_b64decode(padded.encode()))
-    except (binascii.Error, ValueError, TypeError):
+    except (binascii.Error, ValueError, TypeError, RecursionError):
         return Cursor()
     columns = SORT_ORDERS[sort].columns
     is_whole = len(key) == len(columns) and all(

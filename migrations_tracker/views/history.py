@@ -148,7 +148,7 @@ def _decode(text: str) -> tuple[str, int, int]:
     """Read where a page begins; what can't be read is the first page."""
     try:
         path, line, site_id = json.loads(base64.urlsafe_b64decode((text + "=" * (-len(text) % 4)).encode()))
-    except (binascii.Error, ValueError, TypeError):
+    except (binascii.Error, ValueError, TypeError, RecursionError):
         return "", 0, 0
     if not isinstance(path, str) or "\0" in path or type(line) is not int or type(site_id) is not int:
         return "", 0, 0

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.knowledge import comments
 from audit.knowledge.comments import mentioned_in, render_comment
 
 TAG = re.compile(r"<(/?)([a-z0-9]+)[^>]*>")
@@ -40,6 +41,28 @@ def test_an_address_that_stands_there_is_a_link_without_what_ends_the_sentence()
 
 def test_line_breaks_are_kept() -> None:
     assert "one<br />\ntwo" in render_comment("one\ntwo")
+
+
+class Read:
+    """Notes how much text a pattern is asked about."""
+
+    def __init__(self, pattern: re.Pattern[str]) -> None:
+        self.pattern = pattern
+        self.longest = 0
+
+    def search(self, text: str) -> re.Match[str] | None:
+        self.longest = max(self.longest, len(text))
+        return self.pattern.search(text)
+
+
+@pytest.mark.parametrize("text", ["[" * 2000, "<" * 2000, ":" * 2000, "a" * 2000 + "https://x.org"])
+def test_an_address_is_looked_for_at_the_end_of_what_stands_before(
+    monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    read = Read(comments._SCHEME)
+    monkeypatch.setattr(comments, "_SCHEME", read)
+    render_comment(text)
+    assert read.longest <= len("https") + 1
 
 
 @given(st.text(alphabet=st.sampled_from(list("@ada .:/<>()[]`*_\n#\"'&httpsx-|")), max_size=60))

@@ -8,6 +8,7 @@ from datetime import timedelta
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, generate_totp_secret, hotp_value
 from allauth.usersessions.models import UserSession
 from django.contrib.auth.models import User
@@ -179,6 +180,27 @@ class TestASecondFactor:
         assert b"Authenticator secret" in page.content
         TOTP.activate(ada, generate_totp_secret())
         assert client.get("/sites/").status_code == 200
+
+    def test_that_is_required_is_asked_for_again_once_it_is_taken_away(
+        self, ada: User, settings: Settings
+    ) -> None:
+        settings.SECOND_FACTOR = "required"
+        TOTP.activate(ada, generate_totp_secret())
+        client = Client()
+        client.force_login(ada)
+        assert client.get("/sites/").status_code == 200
+        client.post(reverse("mfa_deactivate_totp"))
+        Authenticator.objects.all().delete()
+        assert client.get("/sites/")["Location"] == "/account/second-factor/totp/activate/"
+
+    def test_that_is_required_is_so_for_every_page_of_the_admin(self, db: None, settings: Settings) -> None:
+        settings.SECOND_FACTOR = "required"
+        client = Client()
+        client.force_login(make_user("root", is_superuser=True))
+        for name in ("index", "mfa_authenticator_changelist", "account_emailaddress_changelist"):
+            answer = client.get(reverse(f"admin:{name}"))
+            assert answer.status_code == 302, name
+            assert answer["Location"] == "/account/second-factor/totp/activate/", name
 
     def test_has_pages_without_inline_styles(self, ada: User, settings: Settings) -> None:
         settings.SECOND_FACTOR = "optional"

@@ -45,6 +45,7 @@ CURSORS = (
     '[0,"a",99999999999999999999,1]',
     '[0,"a\\u0000",1,1]',
     "1",
+    "[" * 2000,
 )
 
 
@@ -76,6 +77,7 @@ def test_pages_of_the_past_answer_rubbish(ada_client: Client, site: FallbackSite
 def test_a_forged_cursor_is_a_page(ada_client: Client, site: FallbackSite, text: str, sort: str) -> None:
     cursor = base64.urlsafe_b64encode(text.encode()).decode()
     assert ada_client.get(reverse("site-list"), {"page": cursor, "sort": sort}).status_code == 200
+    assert ada_client.get(reverse("watch-list"), {"page": cursor}).status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -11,7 +12,7 @@ from audit.imports.rows import MAX_BYTES
 from audit.models import AuditUpload, FallbackSite, ImportedFinding, Repository, RepositoryKind
 from migrations_tracker.roles import Role
 from tests.audit.imports.test_sarif_checks import a_log, a_result
-from tests.factories import make_user
+from tests.factories import ingest, make_report, make_result, make_user
 from tests.migrations_tracker.api.v1.conftest import Ask, asker
 
 PATH = "repositories/minitorch/sarif"
@@ -47,6 +48,16 @@ def test_the_same_log_again_changes_nothing_and_a_newer_one_is_read_anew(
     assert (newer["added"], newer["kept"]) == (1, 1)
 
 
+def test_the_same_log_of_another_commit_is_read_for_that_commit(
+    repository: Repository, log: dict[str, Any], lead: Ask
+) -> None:
+    ingest(repository, make_report([make_result()]))
+    older, newer = repository.commits.order_by("pk").values_list("object_id", flat=True)
+    answers = [lead("POST", f"{PATH}?commit={quote(commit)}", log) for commit in (older, newer, older, newer)]
+    assert [answer.status_code for answer in answers] == [201, 201, 200, 200]
+    assert [answer.json()["commit"] for answer in answers] == [older, newer, older, newer]
+
+
 def test_an_engineer_imports_nothing(log: dict[str, Any], ask: Ask) -> None:
     assert ask("POST", PATH, log).status_code == 403
 
@@ -62,6 +73,8 @@ def test_an_engineer_imports_nothing(log: dict[str, Any], ask: Ask) -> None:
         ),
         ({"tool": {}}, "does not name its tool"),
         ({"versionControlProvenance": []}, "which commit"),
+        ({"versionControlProvenance": 5}, "is no list"),
+        ({"results": [a_result(line=float("inf"))]}, "not as sarif 2.1.0"),
         ({"results": []}, "No finding"),
     ],
 )
