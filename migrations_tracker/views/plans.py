@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required, permission_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django.views.decorators.vary import vary_on_headers
 
@@ -50,8 +51,12 @@ def plan_index(request: SignedInRequest) -> HttpResponse:
 @login_required
 @require_GET
 def plan_page(request: SignedInRequest, slug: str) -> HttpResponse:
-    """Show the plan's board."""
-    plan = plan_of(slug)
+    """Show the plan's board, or where it is proposed."""
+    try:
+        plan = plan_of(slug)
+    except Http404:
+        repository = get_object_or_404(Repository, slug=slug)
+        return redirect(f"{reverse('plan-list')}?repository={repository.slug}")
     filters = plan_board.filters_read(request.GET)
     return render(request, "plan_board.html", _context(plan, filters) | {"own_form": OwnUnitForm()})
 

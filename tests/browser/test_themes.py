@@ -7,6 +7,7 @@ from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from tests.browser.looking import faults, logged_in
+from tests.browser.test_first_hour import log_in
 from tests.factories import make_user
 
 BACKGROUND = "() => getComputedStyle(document.body).backgroundColor"
@@ -58,3 +59,14 @@ def test_paper_is_white_whatever_was_chosen(
     assert page.evaluate(BACKGROUND) == LIGHT
     expect(page.get_by_role("form", name="Theme")).to_be_hidden()
     page.context.close()
+
+
+def test_what_can_only_be_pressed_is_not_on_paper(page: Page, live_server: LiveServer, sites: None) -> None:
+    log_in(page, live_server)
+    page.goto(f"{live_server.url}/sites/")
+    page.locator("table.sites .place a").first.click()
+    expect(page.get_by_role("heading", name="Move it on")).to_be_visible()
+    page.emulate_media(media="print")
+    expect(page.get_by_role("heading", name="Move it on")).to_be_hidden()
+    assert [one for one in page.locator("button, input, select, textarea").all() if one.is_visible()] == []
+    expect(page.locator(".evidence").first).to_be_visible()

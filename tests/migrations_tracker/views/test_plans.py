@@ -32,7 +32,7 @@ from migrations_tracker.services.plan_people import person_set
 from migrations_tracker.services.schedules import schedule_execute, schedule_request
 from migrations_tracker.services.unit_progress import pre_flight_confirm
 from migrations_tracker.services.work_units import unit_rename
-from tests.factories import make_repository
+from tests.factories import ingest, make_report, make_repository, make_result
 from tests.migrations_tracker.plan_fixture import make_plan, results, scan
 from workers.models import Runner
 
@@ -486,3 +486,12 @@ def test_a_crate_without_work_can_not_be_left_out(root_client: Client, staffed: 
     assert answer.status_code == 422
     assert b"No unit that is to be done is in" in answer.content
     assert not Schedule.objects.exists()
+
+
+def test_a_repository_without_a_plan_leads_to_where_one_is_proposed(root_client: Client) -> None:
+    repository = make_repository("new")
+    ingest(repository, make_report([make_result()]))
+    response = root_client.get(reverse("plan-board", args=["new"]), follow=True)
+    assert response.redirect_chain == [("/plan/?repository=new", 302)]
+    assert b"Propose a plan" in response.content
+    assert root_client.get("/plan/nowhere/").status_code == 404
