@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import OperationalError, transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from audit.errors import AuditError, LeaseLostError, RevisionUnknownError
 from audit.models import (
@@ -19,10 +19,12 @@ from audit.models import (
     RepositoryKind,
     Result,
     RowState,
+    ScanFile,
+    ScanRule,
     ScanRun,
 )
 from audit.scanner.errors import ScanError
-from audit.scanner.report import EarlierResult, SiteOutcome
+from audit.scanner.report import EarlierResult, FileStatus, RuleStatus, SiteOutcome
 from audit.services import git_repository, scanning
 from audit.services.coverage import Coverage
 from audit.services.git_transfer import pull_request_fetch, repository_fetch
@@ -200,9 +202,10 @@ def _is_here(repository: Repository, object_id: str) -> bool:
 
 
 def _difference(check: PullRequestCheck, start: ScanRun, head: ScanRun) -> list[PullRequestSite]:
-    """Compare two scans by their sites; what only the first saw is gone if the second could see it."""
+    """Compare two scans by their sites; what only one of them saw is told if the other could see it."""
     before = _results(start)
-    after = set(Result.objects.filter(scan_run=head).values_list("site_id", flat=True))
+    found = Result.objects.filter(scan_run=head)
+    after = set(found.values_list("site_id", flat=True))
     absent = [one for one in before if one.key not in after]
     outcomes: dict[int, SiteOutcome] = {}
     if absent:
@@ -211,8 +214,18 @@ def _difference(check: PullRequestCheck, start: ScanRun, head: ScanRun) -> list[
         absent = [one for one in absent if coverage.could_see(rule_id=one.rule_id, path=one.path)]
         outcomes = dict(report.outcomes)
     known = {one.key for one in before}
-    fresh = [PullRequestSite(check_row=check, site_id=one, is_new=True) for one in sorted(after - known)]
+    could_be_seen = set(_where_looked(start, found).values_list("site_id", flat=True))
+    new = sorted((after - known) & could_be_seen)
+    fresh = [PullRequestSite(check_row=check, site_id=one, is_new=True) for one in new]
     return fresh + [_gone(check, one, outcomes.get(one.key)) for one in absent]
+
+
+def _where_looked(scan_run: ScanRun, results: QuerySet[Result]) -> QuerySet[Result]:
+    """Return the results that another scan would have had too: in no file that it did not read whole."""
+    read = [FileStatus.SCANNED.value, FileStatus.UNCHANGED.value]
+    files = ScanFile.objects.filter(scan_run=scan_run).exclude(status__in=read)
+    rules = ScanRule.objects.filter(scan_run=scan_run).exclude(status=RuleStatus.RAN.value)
+    return results.exclude(path__in=files.values("path")).exclude(rule_id__in=rules.values("rule_id"))
 
 
 def _gone(check: PullRequestCheck, one: EarlierResult, outcome: SiteOutcome | None) -> PullRequestSite:

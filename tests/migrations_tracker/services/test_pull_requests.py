@@ -105,6 +105,17 @@ def test_head_is_compared_with_where_it_left_its_base(trees: Trees) -> None:
     assert changes(check) == {"gpu_relu": "structured-error", "gpu_silu": "new"}
 
 
+def test_what_stood_in_a_file_that_did_not_parse_is_not_brought_by_who_mends_it(tmp_path: Path) -> None:
+    tree, torn = tmp_path / "minitorch", "minitorch-gpu/src/torn.rs"
+    whole = code(relu=SILENT)
+    files = {"minitorch-gpu/Cargo.toml": MANIFEST, LIB: "pub mod torn;\n"}
+    base = commit_files(tree, {**files, torn: "pub fn torn( {{{ <<<<<<< HEAD\n" + whole})
+    head = commit_files(tree, {torn: whole, "minitorch-gpu/src/fresh.rs": code(silu=SILENT)})
+    repository = repository_add(location=str(tree), actor=None)
+    text = PullRequestText(number=7, head_id=head, base_id=base, title="", body="", changed_at=NOW)
+    assert changes(checked(repository, text)) == {"gpu_silu": "new"}
+
+
 def test_what_it_says_is_held_against_the_change_and_listed_with_its_commit(trees: Trees) -> None:
     repository = repository_add(location=str(trees.tree), actor=None)
     check = checked(repository, told(trees))
