@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from itertools import takewhile
 from typing import NamedTuple
 
+from audit.knowledge.differences import shared_ends
 from audit.policy.clauses import CURRENT_VERSION, Clause, load_policy
 from audit.scanner.report import Level
 
@@ -169,15 +169,8 @@ def is_long(before: str, after: str) -> bool:
 def _parted(before: str, after: str) -> tuple[list[str], list[str], list[str], list[str]]:
     """Return the words that both begin with, what is between in each, and the words that both end with."""
     old, new = _TOKEN.findall(before), _TOKEN.findall(after)
-    start = _shared(old, new)
-    end = _shared(old[start:][::-1], new[start:][::-1])
+    start, end = shared_ends(old, new)
     return old[:start], old[start : len(old) - end], new[start : len(new) - end], old[len(old) - end :]
-
-
-def _shared(old: Sequence[str], new: Sequence[str]) -> int:
-    """Count the words that both begin with."""
-    both = zip(old, new, strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], both))
 
 
 def _are_long(old: Sequence[str], new: Sequence[str]) -> bool:

@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from django.db.models import F, Q, QuerySet
 from django.http import QueryDict
 
+from audit.knowledge.differences import shared_ends
 from audit.models import EntryRevision, KnowledgeEntry, Repository
 from migrations_tracker.selectors.keyset import KeysetPage, keyset_page
 
 PAGE_SIZE = 30
 REVISIONS_SHOWN = 100
 CONTEXT_LINES = 3
+# Pairs of lines that are compared at most: a thousand lines with a thousand.
+MOST_PAIRS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +78,21 @@ def revision_list(*, entry: KnowledgeEntry, may_write: bool) -> list[EntryRevisi
 
 
 def revision_diff(*, before: EntryRevision | None, after: EntryRevision) -> Sequence[DiffLine]:
-    """Compare two revisions line by line: the title, the tags, then the text."""
+    """Compare two revisions line by line: the title, the tags, then the text.
+
+    Where so much differs that comparing takes long, it is shown whole, and that is said.
+    """
+    old, new = _lines(before), _lines(after)
+    start, end = shared_ends(old, new)
+    removed, added = old[start : len(old) - end], new[start : len(new) - end]
+    if len(removed) * len(added) > MOST_PAIRS:
+        return [
+            DiffLine("", "Too many lines differ to compare them one by one: they are shown whole."),
+            *(DiffLine("removed", line) for line in removed),
+            *(DiffLine("added", line) for line in added),
+        ]
     kinds = {"+": "added", "-": "removed"}
-    lines = difflib.unified_diff(_lines(before), _lines(after), n=CONTEXT_LINES, lineterm="")
+    lines = difflib.unified_diff(old, new, n=CONTEXT_LINES, lineterm="")
     return [DiffLine(kinds.get(line[:1], ""), line[1:]) for line in list(lines)[3:]]
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import html
+from math import isqrt
 
 import pytest
 from django.contrib.auth.models import User
@@ -13,6 +14,7 @@ from audit.selectors.entry_links import entries_broken
 from audit.services.knowledge_entries import entry_create, entry_restore, entry_save
 from audit.services.repository_policies import policy_clause_drop
 from migrations_tracker.roles import Role
+from migrations_tracker.selectors.entry_list import MOST_PAIRS, revision_diff
 from tests.factories import make_member, make_own_policy, make_repository, make_user
 
 pytestmark = pytest.mark.django_db
@@ -212,3 +214,15 @@ def test_who_leads_all_repositories_writes_for_all_or_for_one(
         sent = {"title": "T", "text": "Look.", "action": "publish", "repository": slug}
         assert root_client.post(add, sent).status_code == 302
     assert [entry.repository for entry in KnowledgeEntry.objects.order_by("pk")] == [None, repository]
+
+
+def test_revisions_that_differ_in_too_many_lines_are_shown_whole() -> None:
+    times = isqrt(MOST_PAIRS)
+    old = EntryRevision(title="T", text="first\n" + "a\nb\n" * times + "last")
+    new = EntryRevision(title="T", text="first\n" + "b\na\nc\n" * times + "last")
+    lines = revision_diff(before=old, after=new)
+    assert "lines differ" in lines[0].text
+    kinds = [line.kind for line in lines[1:]]
+    assert kinds == ["removed"] * 2 * times + ["added"] * 3 * times
+    few = revision_diff(before=old, after=EntryRevision(title="T", text=f"{old.text}\nmore"))
+    assert [line.text for line in few if line.kind] == ["more"], "what both share at the ends does not count"
