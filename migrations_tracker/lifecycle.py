@@ -136,6 +136,23 @@ def targets(source: Status, cause: Cause) -> tuple[Edge, ...]:
     return tuple(sorted(found, key=lambda edge: order.index(edge.target)))
 
 
+def way(source: Status, target: Status) -> tuple[Status, ...]:
+    """List the fewest steps by which people come from one status to another; none where no way leads there.
+
+    No step in between is at rest: to pass there would be a ruling.
+    """
+    ways: dict[Status, tuple[Status, ...]] = {source: ()}
+    reached = [source]
+    for status in reached:
+        if status is not source and status in AT_REST:
+            continue
+        for edge in targets(status, Cause.PERSON):
+            if edge.target not in ways:
+                ways[edge.target] = (*ways[status], edge.target)
+                reached.append(edge.target)
+    return ways.get(target, ())
+
+
 def missing(edge: Edge, situation: Situation) -> tuple[Requirement, ...]:
     """List what `edge` requires and `situation` lacks."""
     in_hand = {

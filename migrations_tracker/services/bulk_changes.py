@@ -13,7 +13,7 @@ from audit.errors import LeaseLostError
 from audit.models import Branch, RowState
 from audit.services.leases import lease_claim, lease_fail, lease_finish, lease_kept
 from migrations_tracker.errors import PlanError
-from migrations_tracker.lifecycle import Status, TransitionNotAllowedError
+from migrations_tracker.lifecycle import Status, TransitionNotAllowedError, way
 from migrations_tracker.models import BulkChange, BulkChangeItem, ItemState, SiteMigration
 from migrations_tracker.selectors.bulk_changes import ITEMS_AT_MOST, migrations_matching
 from migrations_tracker.selectors.site_list import SiteFilters
@@ -165,6 +165,15 @@ def _item_change(change: BulkChange, item: BulkChangeItem, before: BulkChangeIte
         item.state, item.refusal = ItemState.REFUSED, str(error)
 
 
+def _steps(item: BulkChangeItem, to: str, *, is_undo: bool) -> tuple[Status, ...]:
+    """List the steps of one migration: a change takes the one, an undo as many as lead back."""
+    if not to or to == item.from_status:
+        return ()
+    back = way(Status(item.from_status), Status(to)) if is_undo else ()
+    # Where no way leads back, the one step is refused with its reason.
+    return back or (Status(to),)
+
+
 def _migration_change(change: BulkChange, item: BulkChangeItem, before: BulkChangeItem | None) -> int:
     """Change one migration, and return the version it has then."""
     migration, actor = item.site_migration, change.requested_by
@@ -175,9 +184,14 @@ def _migration_change(change: BulkChange, item: BulkChangeItem, before: BulkChan
     model = change if change.undoes is None else change.undoes
     to = "" if not model.to_status else model.to_status if before is None else before.from_status
     version = item.seen_version
-    if to and to != item.from_status:
+    for step in _steps(item, to, is_undo=before is not None):
         version = site_migration_transition(
-            site=migration.site, to=Status(to), actor=actor, reason=change.reason, seen_version=version
+            site=migration.site,
+            to=step,
+            actor=actor,
+            reason=change.reason,
+            seen_version=version,
+            is_ruling=before is None or step is Status.SUPPRESSED,
         ).version
     if model.sets_assignee:
         version = site_migration_assign(

@@ -37,16 +37,22 @@ def site_migration_transition(
     reason: str = "",
     seen_version: int | None = None,
     clause_id: str = "",
+    is_ruling: bool = True,
 ) -> SiteMigration:
     """Move a site's migration by a person's hand; a ruling with a reason is remembered as a precedent.
 
+    A step that only takes another one back `is_ruling` no more than that.
     `seen_version` is the version the person looked at; where it is no longer the newest, nothing changes.
     """
     with transaction.atomic():
         migration = _locked(SiteMigration.objects.filter(site=site), "site", seen_version)
         source = Status(migration.status)
         migration = _move_by_person(migration, site, site_is_open(site=site), to, actor, reason)
-        _remember(site, source, to, actor, reason.replace("\0", "").strip(), clause_id)
+        said = reason.replace("\0", "").strip()
+        if source is Status.SUPPRESSED:
+            precedents_end(site=site, kinds=[PrecedentKind.SUPPRESSED], because=said or "It was taken back.")
+        if is_ruling:
+            _remember(site, to, actor, said, clause_id)
         return migration
 
 
@@ -141,12 +147,8 @@ def _move_by_person(
 _RULINGS = {Status.SUPPRESSED: PrecedentKind.SUPPRESSED, Status.ACCEPTED: PrecedentKind.ACCEPTED}
 
 
-def _remember(
-    site: FallbackSite, source: Status, to: Status, actor: User, reason: str, clause_id: str
-) -> None:
-    """Keep a ruling for the like of the site, and end the one that is taken back."""
-    if source is Status.SUPPRESSED:
-        precedents_end(site=site, kinds=[PrecedentKind.SUPPRESSED], because=reason or "It was taken back.")
+def _remember(site: FallbackSite, to: Status, actor: User, reason: str, clause_id: str) -> None:
+    """Keep a ruling for the like of the site."""
     if not reason:
         return
     references_store(

@@ -7,6 +7,7 @@ import itertools
 import pytest
 
 from migrations_tracker.lifecycle import (
+    AT_REST,
     EDGES,
     REFUSALS,
     Cause,
@@ -16,6 +17,7 @@ from migrations_tracker.lifecycle import (
     TransitionNotAllowedError,
     check,
     targets,
+    way,
 )
 
 EVERYTHING_BUT_THE_SITE = Situation(has_reason=True, is_seen_by_scanner=False, has_fitting_verdict=True)
@@ -91,6 +93,18 @@ def test_an_edge_that_is_not_in_the_table_is_refused_whatever_is_in_hand() -> No
         if key not in allowed:
             with pytest.raises(TransitionNotAllowedError, match="can't become"):
                 check(*key, EVERYTHING_BUT_THE_SITE)
+
+
+def test_a_way_is_of_a_person_s_steps_and_passes_no_rest() -> None:
+    steps = {(edge.source, edge.target) for edge in EDGES if edge.cause is Cause.PERSON}
+    for source, target in itertools.product(Status, repeat=2):
+        found = way(source, target)
+        assert set(itertools.pairwise((source, *found))) <= steps
+        assert not AT_REST & set(found[:-1])
+        assert not found or found[-1] is target
+    assert way(Status.IN_PROGRESS, Status.PLANNED) == (Status.ACCEPTED, Status.PLANNED)
+    assert way(Status.SUPPRESSED, Status.ACCEPTED) == (Status.OPEN, Status.ACCEPTED)
+    assert way(Status.ACCEPTED, Status.REOPENED) == ()
 
 
 def test_the_choices_of_a_person_are_in_the_order_of_the_statuses() -> None:

@@ -8,10 +8,10 @@ import pytest
 from django.contrib.auth.models import User
 
 from audit.errors import LeaseLostError
-from audit.models import Branch, RowState
+from audit.models import Branch, Precedent, PrecedentKind, RowState
 from migrations_tracker.errors import PlanError
 from migrations_tracker.lifecycle import Status
-from migrations_tracker.models import BulkChange, ItemState, SiteMigration, Transition
+from migrations_tracker.models import BulkChange, ItemState, SiteMigration, Suppression, Transition
 from migrations_tracker.selectors.bulk_changes import bulk_preview
 from migrations_tracker.selectors.site_list import SiteFilters
 from migrations_tracker.services import bulk_changes
@@ -116,6 +116,30 @@ def test_an_undo_brings_back_status_and_owner(branch: Branch, ada: User) -> None
     assert SiteMigration.objects.filter(status="open", assignee=None).count() == COUNT
     with pytest.raises(PlanError, match="already"):
         bulk_change_undo(change=change, actor=ada, reason="")
+
+
+@pytest.mark.parametrize(
+    ("before", "to"),
+    [
+        ((Status.ACCEPTED,), Status.SUPPRESSED),
+        ((Status.ACCEPTED, Status.IN_PROGRESS, Status.IN_REVIEW), Status.SUPPRESSED),
+        ((Status.ACCEPTED, Status.PLANNED), Status.IN_PROGRESS),
+    ],
+)
+def test_an_undo_goes_as_many_steps_as_lead_back_and_rules_nothing(
+    branch: Branch, ada: User, before: tuple[Status, ...], to: Status
+) -> None:
+    for step in before:
+        change_all(branch, ada, to=step)
+    change = change_all(branch, ada, to=to, reason="By mistake.")
+    undo = bulk_change_undo(change=change, actor=ada, reason="It was.")
+    assert bulk_change_execute(pk=undo.pk)
+    undo.refresh_from_db()
+    assert (undo.done_count, undo.refused_count) == (COUNT, 0)
+    assert statuses() == {before[-1].value}
+    assert not Suppression.objects.filter(ended_at=None).exists()
+    assert not Precedent.objects.filter(reason="It was.").exists()
+    assert not Precedent.objects.filter(kind=PrecedentKind.SUPPRESSED, ended_at=None).exists()
 
 
 def test_an_undo_leaves_what_was_changed_since(branch: Branch, ada: User) -> None:
