@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 REFUSED, UNREACHABLE = 1, 2
 TIMEOUT_SECONDS = 30
@@ -32,6 +32,16 @@ class CommandError(Exception):
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
         self.status = status
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """Follows nowhere: the token would go along, to whichever host is named."""
+
+    def redirect_request(self, *given: Any) -> None:
+        """Leave the answer as it is: an error."""
+
+
+_ASKING = build_opener(_NoRedirects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +82,7 @@ class Server:
         # The address was checked to be http or https.
         request = Request(f"{self.address}/api/v1/{path}", body, headers, method=method)  # noqa: S310
         try:
-            with urlopen(request, timeout=TIMEOUT_SECONDS) as response:  # noqa: S310
+            with _ASKING.open(request, timeout=TIMEOUT_SECONDS) as response:
                 return json.load(response)
         except HTTPError as error:
             raise CommandError(_detail(error), REFUSED) from error

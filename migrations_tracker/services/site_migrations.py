@@ -21,6 +21,8 @@ from audit.services.references import references_store
 from migrations_tracker.errors import ChangedMeanwhileError, PlanError
 from migrations_tracker.lifecycle import Cause, Situation, Status, check
 from migrations_tracker.models import SiteMigration, Transition, WatchReason
+from migrations_tracker.roles import Role
+from migrations_tracker.selectors.standings import standing_of
 from migrations_tracker.services.suppressions import suppression_end, suppression_start
 from migrations_tracker.services.watching import watch_start_by_itself
 
@@ -80,10 +82,12 @@ def site_migration_assign(
     with transaction.atomic(), pghistory.context(user=actor.pk):
         migration = _locked(SiteMigration.objects.filter(pk=migration.pk), "site or gap", seen_version)
         if migration.assignee_id != (assignee.pk if assignee else None):
+            subject = migration.site or migration.gap
+            if assignee is not None and subject is not None and not _may_see(assignee, subject):
+                raise PlanError(f"{assignee} has no role in this repository: choose somebody else.")
             migration.assignee = assignee
             migration.version += 1
             migration.save(update_fields=["assignee", "version", "changed_at"])
-            subject = migration.site or migration.gap
             if assignee is not None and subject is not None:
                 watch_start_by_itself(person=assignee, subject=subject, reason=WatchReason.ASSIGNED)
     return migration
@@ -102,6 +106,10 @@ def site_migration_due(
             migration.version += 1
             migration.save(update_fields=["due_on", "version", "changed_at"])
     return migration
+
+
+def _may_see(person: User, subject: Subject) -> bool:
+    return standing_of(person).role_in(subject.repository_id) >= Role.READER
 
 
 def _locked(migrations: QuerySet[SiteMigration], noun: str, seen_version: int | None) -> SiteMigration:

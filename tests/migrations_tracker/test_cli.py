@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import ClassVar
 
 import pytest
 from django.contrib.auth.models import User
@@ -40,6 +43,34 @@ def site() -> FallbackSite:
 def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     assert cli.main(arguments) == 0, capsys.readouterr().err
     return capsys.readouterr().out
+
+
+class Elsewhere(BaseHTTPRequestHandler):
+    """A server that sends whoever asks on to itself, and keeps what it was shown there."""
+
+    shown: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        if self.path.startswith("/elsewhere"):
+            self.shown.append(self.headers.get("Authorization", ""))
+        self.send_response(302)
+        self.send_header("Location", "/elsewhere")
+        self.end_headers()
+
+    def log_message(self, *arguments: object) -> None:
+        """Write nothing."""
+
+
+def test_the_token_goes_nowhere_that_an_answer_names(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere) as elsewhere:
+        Thread(target=elsewhere.serve_forever, daemon=True).start()
+        monkeypatch.setenv("FERROAUDIT_URL", f"http://127.0.0.1:{elsewhere.server_port}")
+        assert cli.main(["site", "1"]) == cli.REFUSED
+        elsewhere.shutdown()
+    assert "302" in capsys.readouterr().err
+    assert Elsewhere.shown == []
 
 
 def test_sites_are_listed_a_line_each(site: FallbackSite, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,10 +10,11 @@ from django.db import IntegrityError, ProgrammingError, transaction
 from audit.models import FallbackSite, Repository
 from migrations_tracker.errors import ChangedMeanwhileError, PlanError
 from migrations_tracker.lifecycle import Status, TransitionNotAllowedError
-from migrations_tracker.models import SiteMigration, Suppression, Transition
+from migrations_tracker.models import SiteMigration, Suppression, Transition, Watch
+from migrations_tracker.roles import Role
 from migrations_tracker.services.comments import MAX_LENGTH, comment_create
-from migrations_tracker.services.site_migrations import site_migration_transition
-from tests.factories import ingest, make_report, make_repository, make_result, make_user
+from migrations_tracker.services.site_migrations import site_migration_assign, site_migration_transition
+from tests.factories import ingest, make_member, make_report, make_repository, make_result, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -110,6 +111,17 @@ def test_two_people_do_not_overwrite_each_other_unseen(site: FallbackSite, ada: 
     site_migration_transition(site=site, to=Status.ACCEPTED, actor=ada, seen_version=1)
     with pytest.raises(ChangedMeanwhileError, match="accepted"):
         site_migration_transition(site=site, to=Status.SUPPRESSED, actor=ada, reason="no", seen_version=1)
+
+
+def test_an_owner_has_a_role_in_the_repository(site: FallbackSite, repository: Repository, ada: User) -> None:
+    eve = make_user("eve", role=None)
+    make_member(eve, Role.LEAD, make_repository("elsewhere"))
+    with pytest.raises(PlanError, match="no role in this repository"):
+        site_migration_assign(migration=site.migration, assignee=eve, actor=ada)
+    assert not Watch.objects.filter(owner=eve).exists()
+    make_member(eve, Role.READER, repository)
+    again = User.objects.get(pk=eve.pk)
+    assert site_migration_assign(migration=site.migration, assignee=again, actor=ada).assignee == eve
 
 
 def test_scanning_again_adds_no_step(site: FallbackSite, repository: Repository) -> None:
