@@ -6,13 +6,24 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from audit.claims.kinds import COUNTS, NOT_CODE, NOT_DONE, OTHER_SITES, PATTERNS, SUBJECT, ClaimKind
+from audit.claims.kinds import (
+    COUNTS,
+    NOT_CODE,
+    NOT_DONE,
+    OTHER_SITES,
+    PATTERNS,
+    SUBJECT,
+    SUBJECT_LINE,
+    ClaimKind,
+)
 
 LONGEST_SENTENCE = 600
 _PREFIXES = ("gpu_", "cuda_", "cpu_")
 _BULLET = re.compile(r"^\s*(?:[-*•+]|\d+[.)]|#+)\s+")
 _SENTENCE_END = re.compile(r"(?<=[.;!])\s+(?=[A-Z`(\[\"§])")
 _TRAILER = re.compile(r"^(?:[A-Z][\w-]*-[Bb]y:|(?:Closes|Refs|Fixes|See):?\s#|Follow-ups?:)")
+# What is taken back is named by its subject, and is no longer claimed.
+_REVERT = re.compile(r'^Revert\s+"')
 # `feat(core,test): ...`: what the parts are called says nothing of what was done.
 _SCOPE = re.compile(r"^(\w+)\([^)]*\)(!?:)")
 _BACKTICKED = re.compile(r"`([^`\s]{2,80})`")
@@ -42,7 +53,7 @@ def last_part(name: str) -> str:
 def find_claims(text: str) -> tuple[Claim, ...]:
     """List what a commit message claims, at most one claim a sentence, in order."""
     subject = text.strip().split("\n", 1)[0]
-    is_of_the_subject = bool(SUBJECT.search(subject))
+    is_of_the_subject = bool(SUBJECT_LINE.search(subject))
     found = []
     for line, sentence in sentences(text):
         claim = _claim(line, sentence, is_of_the_subject)
@@ -77,6 +88,8 @@ def _blocks(text: str) -> Iterator[tuple[int, str]]:
 def _claim(line: int, sentence: str, is_of_the_subject: bool) -> Claim | None:
     sentence = _SCOPE.sub(r"\1\2", sentence)
     if len(sentence) > LONGEST_SENTENCE or _TRAILER.match(sentence) or sentence.endswith("?"):
+        return None
+    if _REVERT.match(sentence):
         return None
     counted = _counted(sentence)
     if counted is not None and (is_of_the_subject or SUBJECT.search(sentence)):

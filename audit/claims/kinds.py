@@ -27,13 +27,19 @@ KIND_LABELS = {
 }
 
 # Raises the version under which claims are stored: a change of these words reads every message again.
-WORDS_VERSION = 1
+WORDS_VERSION = 2
 
 _FLAGS = re.IGNORECASE
 DEVICE = r"(?:gpu|cuda|ptx|device|vram|cusparse(?:lt)?|cusolver|cufft|cublas|metal|xpu|nccl)"
 # What makes a message one of this subject at all.
 SUBJECT = re.compile(
     rf"\b{DEVICE}\b|\bhost\b|fall-?\s?backs?\b|detours?\b|round-?trips?\b|\bkernels?\b|§\s?3|opt-in", _FLAGS
+)
+# A message that is about sites that are migrated is one of this subject too.
+SUBJECT_LINE = re.compile(
+    rf"{SUBJECT.pattern}|\bmigrat\w*\b[^.;:]{{0,40}}?\bsites?\b|"
+    r"\bsites?\s+(?:(?:was|were|are|now|all)\s+)*migrat",
+    _FLAGS,
 )
 _DONE = r"(?:migrat|convert|replac|eliminat|remov|fix|clos|clear|retir|gat|port|mov|rewir|turn)\w*"
 _COUNTABLE = (

@@ -11,6 +11,8 @@ from audit.claims.kinds import ClaimKind
 
 CLAIMS = [
     ("Migrated 119 sites to device kernels.", ClaimKind.COUNTED, 119),
+    ("migrated 119 sites", ClaimKind.COUNTED, 119),
+    ("119/119 sites migrated", ClaimKind.COUNTED, 119),
     ("fix(jit): eliminate 3 silent fallbacks in graph_break (#110)", ClaimKind.COUNTED, 3),
     ("27 host-detour sites were migrated to narrow and cat.", ClaimKind.COUNTED, 27),
     ("feat(core,test): native PTX clamp_backward kernel", ClaimKind.ON_DEVICE, None),
@@ -24,6 +26,8 @@ CLAIMS = [
     ("All activation ops now run on the GPU.", ClaimKind.COVERAGE, None),
 ]
 NO_CLAIMS = [
+    'Revert "Migrated 119 sites to device kernels."\n\nThis reverts commit 0123abc.',
+    "plan to migrate 119 sites",
     "Migrated 58 sites to typed casts on the GPU path.",
     "fix: GPU audit, eliminate 150 crash sites across 39 files",
     "adam.rs:380 silent CPU fallback replaced",
