@@ -1,4 +1,4 @@
-"""A PostgreSQL server for one benchmark: as `make run` starts it, and gone afterwards."""
+"""A PostgreSQL server for one benchmark: as `make run` starts it, and gone afterwards unless it is kept."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from migrations_tracker.supervisor.postgres import Postgres
 
 
 @contextmanager
-def database() -> Iterator[None]:
-    """Set Django up on an empty database with all its tables.
+def database(kept: Path | None = None) -> Iterator[None]:
+    """Set Django up on a database with all its tables: an empty one, or the one in the folder that is kept.
 
     What a benchmark imports of Django's, it imports inside the block: the settings are read here.
     """
-    folder = Path(tempfile.mkdtemp(prefix="ferroaudit-benchmark-"))
+    folder = kept or Path(tempfile.mkdtemp(prefix="ferroaudit-benchmark-"))
+    folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)
     account = service_account()
     server = Postgres(
@@ -36,7 +37,8 @@ def database() -> Iterator[None]:
         yield
     finally:
         server.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+        if kept is None:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _set_up(url: str, folder: Path) -> None:

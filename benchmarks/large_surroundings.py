@@ -16,6 +16,7 @@ from django.db import transaction
 
 from audit.parity.catalogue import newest
 from benchmarks.capability_pages import cells_of, store
+from benchmarks.plan_pages import staff
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 OPERATORS = 2500
 ENTRIES = 5000
-PEOPLE = 12
-RUNNERS = 3
 REPORTS = 200
 ONE_OF = 10
 SEED = 20261128
@@ -113,23 +112,9 @@ def _reports(branch: Branch, person: User) -> None:
 
 
 def _planned(branch: Branch, person: User) -> None:
-    from migrations_tracker.services.plan_people import person_set
     from migrations_tracker.services.plan_proposals import plan_propose
-    from workers.models import Runner
 
-    plan = plan_propose(repository=branch.repository, actor=None).plan
-    for number in range(PEOPLE):
-        person_set(
-            plan=plan,
-            name=f"person-{number}",
-            skills=["autograd", "build", "kernel"],
-            capacity=1,
-            time_zone="UTC",
-            hours=[[day, 540, 1020] for day in range(5)],
-            actor=person,
-        )
-    for number in range(RUNNERS):
-        Runner.objects.create(name=f"runner-{number}", is_able=True)
+    staff(plan_propose(repository=branch.repository, actor=None).plan, person)
 
 
 def addresses(branch: Branch) -> Iterator[str]:
@@ -142,9 +127,7 @@ def addresses(branch: Branch) -> Iterator[str]:
     yield from (f"/capabilities/?repository={slug}{rest}" for rest in _MATRIX)
     yield f"/capabilities/{slug}/aten::exp/"
     yield f"/operators/{slug}/aten::exp/"
-    yield from (
-        f"/gaps/?repository={slug}{rest}" for rest in ("", "&seen=any&q=add", "&device=cpu", "&q=zzz")
-    )
+    yield from (f"/gaps/?repository={slug}{rest}" for rest in _GAPS)
     yield gap.get_absolute_url()
     yield f"/matches/?repository={slug}"
     yield f"/backend/?repository={slug}"

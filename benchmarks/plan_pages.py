@@ -32,10 +32,13 @@ from benchmarks.database import database
 from benchmarks.ingest import report, result
 
 if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
     from migrations_tracker.models import Plan
 
 GAPS = 200
 PEOPLE = 12
+RUNNERS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,20 +109,11 @@ def scanned(sites: int) -> Plan:
     return plan_propose(repository=repository, actor=None).plan
 
 
-def staffed(plan: Plan) -> float:
-    """Add people, runners, schedules, a unit under way and one finished.
-
-    Returns the processor seconds that asking for a schedule took, whose answer is that of list scheduling.
-    """
-    from django.contrib.auth.models import User
-
-    from migrations_tracker.models import Person, UnitMember, WorkUnit
-    from migrations_tracker.scheduling.problem import SolveOptions
+def staff(plan: Plan, actor: User) -> None:
+    """Give a plan people of equal hours and skills, and runners."""
     from migrations_tracker.services.plan_people import person_set
-    from migrations_tracker.services.schedules import baseline_set, schedule_execute, schedule_request
     from workers.models import Runner
 
-    actor = User.objects.get(username="benchmark")
     for number in range(PEOPLE):
         person_set(
             plan=plan,
@@ -130,8 +124,23 @@ def staffed(plan: Plan) -> float:
             hours=[[day, 540, 1020] for day in range(5)],
             actor=actor,
         )
-    for number in range(3):
+    for number in range(RUNNERS):
         Runner.objects.create(name=f"runner-{number}", is_able=True)
+
+
+def staffed(plan: Plan) -> float:
+    """Add people, runners, schedules, a unit under way and one finished.
+
+    Returns the processor seconds that asking for a schedule took, whose answer is that of list scheduling.
+    """
+    from django.contrib.auth.models import User
+
+    from migrations_tracker.models import Person, UnitMember, WorkUnit
+    from migrations_tracker.scheduling.problem import SolveOptions
+    from migrations_tracker.services.schedules import baseline_set, schedule_execute, schedule_request
+
+    actor = User.objects.get(username="benchmark")
+    staff(plan, actor)
     quick = SolveOptions(evaluations=40, use_solver=False)
     for shift in (timedelta(0), timedelta(days=1)):
         began = time.process_time()
