@@ -9,7 +9,6 @@ minutes: the pages of schedules are measured by `benchmarks.plan_pages`.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from django.db import transaction
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
     from audit.models import Branch
-    from migrations_tracker.models import Plan
 
 OPERATORS = 2500
 ENTRIES = 5000
@@ -115,48 +113,3 @@ def _planned(branch: Branch, person: User) -> None:
     from migrations_tracker.services.plan_proposals import plan_propose
 
     staff(plan_propose(repository=branch.repository, actor=None).plan, person)
-
-
-def addresses(branch: Branch) -> Iterator[str]:
-    """Yield the addresses of what `surround` wrote."""
-    from audit.models import CapabilityGap, KnowledgeEntry, Precedent
-    from migrations_tracker.models import MigrationReport, Plan
-
-    slug = branch.repository.slug
-    gap = CapabilityGap.objects.filter(repository=branch.repository).earliest("id")
-    yield from (f"/capabilities/?repository={slug}{rest}" for rest in _MATRIX)
-    yield f"/capabilities/{slug}/aten::exp/"
-    yield f"/operators/{slug}/aten::exp/"
-    yield from (f"/gaps/?repository={slug}{rest}" for rest in _GAPS)
-    yield gap.get_absolute_url()
-    yield f"/matches/?repository={slug}"
-    yield f"/backend/?repository={slug}"
-    yield "/parity/"
-    yield from _plan_addresses(Plan.objects.get(repository=branch.repository))
-    yield from (f"/search/?q={text}" for text in _SEARCHED)
-    yield from ("/entries/", "/entries/?q=kernel", KnowledgeEntry.objects.latest("id").get_absolute_url())
-    yield f"{KnowledgeEntry.objects.latest('id').get_absolute_url()}history/"
-    yield from (f"/precedents/?repository={slug}{rest}" for rest in ("", "&kind=suppressed", "&rule=FT014"))
-    yield f"/precedents/contradictions/?repository={slug}"
-    yield Precedent.objects.latest("id").get_absolute_url()
-    yield f"/references/{slug}/issue/7/"
-    yield from ("/forms/", "/forms/early-return/", "/policy/F1/", "/rules/FT008/", "/audits/")
-    yield f"/crates/{slug}/crate-3/"
-    yield from (f"/reports/?repository={slug}", MigrationReport.objects.earliest("id").get_absolute_url())
-    yield MigrationReport.objects.latest("id").get_absolute_url()
-    yield from (f"/verifications/?repository={slug}", f"/verifications/nightly/?repository={slug}")
-    yield from ("/runners/runner-0/", "/verification-reports/", f"/repositories/{slug}/people/")
-    yield from ("/account/second-factor/", "/notices/")
-
-
-_GAPS = ("", "&seen=any&q=add", "&device=cpu", "&q=zzz")
-_MATRIX = ("", "&page=30", "&gaps=1&family=linalg", "&state=fallback&q=add", "&only=pytorch", "&q=nothing")
-_SEARCHED = ("silent+fallback", "operation_4711", "oepration_4711", "why+is+a+host+readback+reported", "op")
-
-
-def _plan_addresses(plan: Plan) -> Iterator[str]:
-    base = f"/plan/{plan.repository.slug}"
-    largest = plan.units.order_by("-item_count", "pk")[0]
-    yield from (f"{base}/", f"{base}/?crate=crate-3", f"{base}/units/", f"{base}/units/?phase=3&q=readback")
-    yield from (f"{base}/units/?q=zzz", f"{base}/missing/", f"{base}/people/", f"{base}/people/person-0/")
-    yield from (f"{base}/schedules/", largest.get_absolute_url())

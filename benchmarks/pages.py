@@ -1,43 +1,53 @@
 """Measure all pages at full size: `python -m benchmarks.pages [--sites 100000] [--requests 500]`.
 
 A repository of that many sites and ten times as many results is written by `benchmarks.large_repository`,
-and its gaps, plan and knowledge by `benchmarks.large_surroundings`; PostgreSQL and gunicorn run as `make
-run` starts them. Each address is asked for one at a time over HTTP, the answer read to its end, after some
-requests to warm up. Beside the time on the clock stands the processor time of a request, of the web server
-and of its database together: on a machine that does other things, too, it says what the time would be.
-Queries are counted in this process. `--combinations 200` asks for as many lists of sites, too, with filters
-and order drawn from all that the list offers.
+its gaps, plan and knowledge by `benchmarks.large_surroundings`, and what people and machines did there by
+`benchmarks.large_activity`; PostgreSQL and gunicorn run as `make run` starts them. Each address is asked for
+one at a time over HTTP, the answer read to its end, after some requests to warm up. Beside the time on the
+clock stands the processor time of a request, of the web server and of its database together: on a machine
+that does other things, too, it says what the time would be. Queries are counted in this process.
+
+Asked for are all pages and all reading operations of the API that the table of roles names: one that has no
+address here ends the run. `--combinations 200` asks for as many lists of sites besides, with filters and
+order drawn from all that the list offers, `--combination-requests` times each. `--keep FOLDER` keeps the
+database there, and a later run with the same folder finds it written. `--part 2/3` measures the second third
+of the addresses.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import hashlib
 import http.client
+import inspect
+import json
 import os
-import random
 import re
+import shutil
 import statistics
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode
 
 import psutil
 
-from benchmarks import large_surroundings as surroundings
+from benchmarks import large_activity, large_proof, large_repository, large_surroundings, page_addresses
 from benchmarks.capability_pages import queries, server, session
 from benchmarks.database import database
-from benchmarks.large_repository import RARE_CRATE, RARE_RULE, RARE_WORD, SCANS, fill
+from benchmarks.large_repository import RARE_WORD, SCANS
 
 if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
     from audit.models import Branch
 
 SLUG = "large"
 WARM = 10
-SEED = 20261128
+FILE_REQUESTS = 3
 CSV_SECONDS, CSV_GROWTH_MB = 3.0, 10.0
 FIRST_PAGE_BYTES = 100_000
 
@@ -57,9 +67,13 @@ class Measured:
 class Asking:
     """One connection to the server that is kept, and the processes behind it."""
 
-    def __init__(self, port: int, cookie: str) -> None:
+    def __init__(self, port: int, cookie: str, token: str) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-        self._headers = {"Cookie": f"sessionid={cookie}", "Accept-Encoding": "gzip"}
+        self._headers = {
+            "Cookie": f"sessionid={cookie}",
+            "Authorization": f"Bearer {token}",
+            "Accept-Encoding": "gzip",
+        }
         self.web = _listeners(port)
         self.all = [*self.web, *_of_the_database()]
 
@@ -99,96 +113,9 @@ def _of_the_database() -> list[psutil.Process]:
     return list(postmaster.children())
 
 
-def addresses(branch: Branch) -> list[str]:
-    """Return the addresses to measure: the plain ones, the deepest pages and the rarest filters."""
-    from audit.models import FallbackSite, SiteState
-    from migrations_tracker.selectors.site_list import SORT_ORDERS, Cursor
-
-    newest = branch.last_scan
-    assert newest is not None
-    states = SiteState.objects.filter(branch=branch)
-    sites = f"/sites/?repository={SLUG}"
-    deepest = []
-    for key, order in SORT_ORDERS.items():
-        flip = "" if order.is_descending else "-"
-        row = states.filter(is_open=True).order_by(*(f"{flip}{column}" for column in order.columns))[60]
-        cursor = Cursor(tuple(getattr(row, column) for column in order.columns)).encode()
-        deepest.append(f"{sites}&sort={key}&page={cursor}")
-        backward = Cursor(tuple(getattr(row, column) for column in order.columns), is_backward=True)
-        deepest.append(f"{sites}&sort={key}&page={backward.encode()}")
-    is_open = FallbackSite.objects.filter(states__in=states.filter(is_open=True)).earliest("id")
-    is_gone = FallbackSite.objects.filter(states__in=states.filter(is_open=False)).latest("id")
-    first = branch.scan_runs.earliest("pk")
-    base = f"/repositories/{SLUG}"
-    return [
-        "/",
-        f"{base}/",
-        f"{base}/dashboard/",
-        f"{base}/history/?by=rule",
-        f"{base}/history/?by=crate",
-        f"{base}/history/?by=outcome",
-        f"{base}/changes/?from={first.pk}&to={newest.pk}",
-        f"{base}/guesses/",
-        f"{base}/held/",
-        f"{base}/settings/",
-        sites,
-        f"{sites}&seen=any",
-        f"{sites}&seen=absent",
-        *deepest,
-        f"{sites}&rule={RARE_RULE}",
-        f"{sites}&crate={RARE_CRATE}",
-        f"{sites}&q={RARE_WORD}",
-        f"{sites}&q={RARE_WORD}&seen=any",
-        f"{sites}&q=nothing_like_it",
-        f"{sites}&q=operation",
-        f"{sites}&q=op",
-        f"{sites}&q=module+operation&level=note&sort=symbol",
-        f"{sites}&status=in-review",
-        f"{sites}&status=open&sort=newest",
-        f"{sites}&status=verified&seen=any&sort=rule",
-        f"{sites}&seen=absent&outcome=composite",
-        f"{sites}&rule=FT001&crate=crate-3&level=error&status=planned&q=operation_9&sort=crate",
-        is_open.get_absolute_url(),
-        is_gone.get_absolute_url(),
-        f"{is_open.get_absolute_url()}timeline/",
-        newest.get_absolute_url(),
-        first.get_absolute_url(),
-        f"/sites/change/?repository={SLUG}",
-        f"/sites/change/?repository={SLUG}&q={RARE_WORD}",
-        "/bulk-changes/",
-        "/rules/",
-        "/rules/FT001/",
-        "/policy/",
-        "/reports/",
-        "/verifications/",
-        "/runners/",
-        "/account/",
-        *surroundings.addresses(branch),
-    ]
-
-
-def combinations(count: int) -> Iterator[str]:
-    """Draw lists of sites: each filter not at all, or something common, something rare, or nothing at all."""
-    from migrations_tracker.selectors.site_list import SORT_ORDERS
-
-    draw = random.Random(SEED)
-    axes = {
-        "crate": ("crate-21", "crate-3", RARE_CRATE),
-        "rule": ("FT001", "FT014", RARE_RULE),
-        "level": ("note", "error"),
-        "status": ("open", "verified", "in-review", "suppressed", "reopened"),
-        "outcome": ("composite", "not-told"),
-        "q": (RARE_WORD, "operation", "op", "nothing_like_it", "crate_21 operation_9"),
-    }
-    for _ in range(count):
-        chosen = {name: draw.choice(values) for name, values in axes.items() if draw.random() < 0.4}
-        chosen |= {"seen": draw.choice(("open", "absent", "any")), "sort": draw.choice(list(SORT_ORDERS))}
-        yield f"/sites/?repository={SLUG}&{urlencode(chosen)}"
-
-
 def measure(asking: Asking, address: str, times: int) -> tuple[float, float, float, int]:
     """Return the median and the 95th percentile on the clock, the processor time, and the size."""
-    for _ in range(WARM):
+    for _ in range(min(WARM, times)):
         _, body = asking.get(address)
     taken, worked = [], asking.processor_seconds()
     for _ in range(times):
@@ -235,6 +162,33 @@ def _resident(processes: Sequence[psutil.Process]) -> int:
 
 def main() -> int:
     """Print the tables; exit 1 when something is over its bar."""
+    options = _options()
+    os.environ.setdefault("ALLOWED_HOSTS", "127.0.0.1,testserver")
+    # What one program may ask for in a minute is not measured here.
+    os.environ["API_REQUESTS_PER_MINUTE"] = "1000000"
+    is_written = options.keep is not None and _is_written(options.keep, options.sites)
+    with database(options.keep):
+        from django.contrib.auth.models import User
+
+        from audit.models import Branch
+        from migrations_tracker.services.api_tokens import api_token_create, api_token_revoke
+
+        cookie = session()
+        person = User.objects.get(username="benchmark")
+        if not is_written:
+            _write(options.sites, person)
+            if options.keep is not None:
+                (options.keep / "written.json").write_text(_stamp(options.sites))
+        branch = Branch.objects.get(repository__slug=SLUG)
+        row, token = api_token_create(owner=person, name="benchmark")
+        try:
+            with server(cookie) as port:
+                return _measured(Asking(port, cookie, token), branch, cookie, token, options)
+        finally:
+            api_token_revoke(token=row)
+
+
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -243,49 +197,82 @@ def main() -> int:
     parser.add_argument("--milliseconds", type=float, default=100.0, help="the bar for the 95th percentile")
     parser.add_argument("--queries", type=int, default=12, help="the bar for queries")
     parser.add_argument("--combinations", type=int, default=0, help="as many lists of sites besides")
+    parser.add_argument("--combination-requests", type=int, default=20)
     parser.add_argument("--only", default="", help="measure only addresses with this in them")
-    options = parser.parse_args()
-    os.environ.setdefault("ALLOWED_HOSTS", "127.0.0.1,testserver")
-    with database():
-        cookie = session()
-        branch = _filled(options.sites)
-        with server(cookie) as port:
-            asking = Asking(port, cookie)
-            found = []
-            print("| address | median, ms | p95, ms | CPU, ms | kB | queries |")
-            print("| --- | --- | --- | --- | --- | --- |", flush=True)
-            for address in _chosen(branch, options):
-                median, p95, cpu, size = measure(asking, address, options.requests)
-                row = Measured(address, median, p95, cpu, size, queries(address, cookie))
-                print(
-                    f"| {row.address} | {row.median:.1f} | {row.p95:.1f} | {row.cpu:.1f} "
-                    f"| {row.size / 1000:.0f} | {row.queries} |",
-                    flush=True,
-                )
-                found.append(row)
-            return _verdict(asking, found, options.milliseconds, options.queries)
+    parser.add_argument("--part", default="1/1", help="measure a part of the addresses, such as 2/3")
+    parser.add_argument("--keep", type=Path, help="a folder for the database, to be found there again")
+    return parser.parse_args()
 
 
-def _chosen(branch: Branch, options: argparse.Namespace) -> list[str]:
-    found = [*dict.fromkeys(addresses(branch)), *combinations(options.combinations)]
-    return [address for address in found if options.only in address]
+def _measured(asking: Asking, branch: Branch, cookie: str, token: str, options: argparse.Namespace) -> int:
+    pages = [*dict.fromkeys([*page_addresses.pages(branch), *page_addresses.operations(branch)])]
+    files = [*page_addresses.files(branch)]
+    if left := page_addresses.missing([*pages, *files, f"/sites.csv?repository={SLUG}"]):
+        print("Not measured, though the table of roles names it: " + ", ".join(left))
+        return 1
+    drawn = page_addresses.lists(SLUG, options.combinations)
+    rounds = (
+        ("Pages and answers of the API", pages, options.requests),
+        ("Lists of sites with filters drawn", list(drawn), options.combination_requests),
+        ("Files, held to no bar", files, FILE_REQUESTS),
+    )
+    number, parts = map(int, options.part.split("/"))
+    held: list[Measured] = []
+    for title, addresses, times in rounds:
+        print(f"\n{title}, {times} requests each\n")
+        print("| address | median, ms | p95, ms | CPU, ms | kB | queries |")
+        print("| --- | --- | --- | --- | --- | --- |", flush=True)
+        for address in [one for one in addresses if options.only in one][number - 1 :: parts]:
+            median, p95, cpu, size = measure(asking, address, times)
+            count = queries(address, cookie, token if address.startswith(page_addresses.API) else "")
+            row = Measured(address, median, p95, cpu, size, count)
+            _print(row)
+            if addresses is not files:
+                held.append(row)
+    return _verdict(asking, held, options.milliseconds, options.queries)
 
 
-def _filled(sites: int) -> Branch:
-    from django.contrib.auth.models import User
+def _print(row: Measured) -> None:
+    # The key of a page far down says nothing to a reader.
+    address = re.sub(r"(page|cursor)=\w{8,}[\w-]*", r"\1=…", row.address)
+    print(
+        f"| {address} | {row.median:.1f} | {row.p95:.1f} | {row.cpu:.1f} | {row.size / 1000:.0f} "
+        f"| {row.queries} |",
+        flush=True,
+    )
+
+
+def _stamp(sites: int) -> str:
+    """Name what was written: as many sites, by this code."""
+    digest = hashlib.sha256()
+    for module in (large_repository, large_surroundings, large_activity, large_proof):
+        digest.update(inspect.getsource(module).encode())
+    return json.dumps({"sites": sites, "code": digest.hexdigest()})
+
+
+def _is_written(folder: Path, sites: int) -> bool:
+    """Whether the folder's database holds what would be written; another one is taken away."""
+    stamp = folder / "written.json"
+    if stamp.exists() and stamp.read_text() == _stamp(sites):
+        return True
+    stamp.unlink(missing_ok=True)
+    shutil.rmtree(folder / "postgres", ignore_errors=True)
+    return False
+
+
+def _write(sites: int, person: User) -> None:
     from django.db import connection
 
     from audit.models import Result
 
     began = time.perf_counter()
-    person = User.objects.get(username="benchmark")
-    branch = fill(slug=SLUG, sites=sites, person_id=person.pk)
-    surroundings.surround(branch, person)
+    branch = large_repository.fill(slug=SLUG, sites=sites, person_id=person.pk)
+    large_surroundings.surround(branch, person)
+    large_activity.act(branch, person)
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
     print(f"{sites} sites and {Result.objects.count()} results of {SCANS} scans, written in", end=" ")
     print(f"{time.perf_counter() - began:.0f} s")
-    return branch
 
 
 def _verdict(asking: Asking, found: Sequence[Measured], milliseconds: float, most: int) -> int:
@@ -295,9 +282,12 @@ def _verdict(asking: Asking, found: Sequence[Measured], milliseconds: float, mos
     seconds, worked, records, growth = csv_file(asking)
     print(f"CSV of {records} sites: {seconds:.2f} s, {worked:.2f} s CPU (bar {CSV_SECONDS} s);", end=" ")
     print(f"the web server grew by {growth:.1f} MB (bar {CSV_GROWTH_MB:.0f} MB)")
-    worst = max(found, key=lambda row: row.p95)
-    print(f"Worst page: {worst.address}, p95 {worst.p95:.1f} ms, {worst.cpu:.1f} ms CPU,", end=" ")
-    print(f"{worst.queries} queries")
+    for title, worst in (
+        ("Worst page", max(found, key=lambda row: row.p95)),
+        ("The most work", max(found, key=lambda row: row.cpu)),
+    ):
+        print(f"{title}: {worst.address}, p95 {worst.p95:.1f} ms, {worst.cpu:.1f} ms CPU,", end=" ")
+        print(f"{worst.queries} queries")
     over = [row.address for row in found if row.p95 > milliseconds or row.queries > most]
     print("Over a bar: " + (", ".join(over) or "none"))
     is_over = over or size > FIRST_PAGE_BYTES or seconds > CSV_SECONDS or growth > CSV_GROWTH_MB
