@@ -69,7 +69,7 @@ def _taken_part(branch: Branch, person: User) -> None:
     Comment.objects.bulk_create(
         (
             Comment(
-                site=sites[0] if number < OF_ONE_SITE else sites[number],
+                site=sites[0] if number < OF_ONE_SITE else sites[number % len(sites)],
                 author=people[number % PEOPLE],
                 text=f"Remark {number}: the kernel is **there**, see `launch_{number}`.",
             )
@@ -77,8 +77,9 @@ def _taken_part(branch: Branch, person: User) -> None:
         ),
         batch_size=1000,
     )
+    # Who comments on a site watches it from then on.
     comment_create(subject=sites[0], author=person, text="The log.", files=[("log.txt", b"as it was\n" * 99)])
-    Watch.objects.bulk_create(Watch(owner=person, site=site) for site in sites[:WATCHES])
+    Watch.objects.bulk_create(Watch(owner=person, site=site) for site in sites[1:WATCHES])
     gaps = CapabilityGap.objects.filter(repository=branch.repository)[:REQUESTS]
     Watch.objects.bulk_create(Watch(owner=person, gap=gap) for gap in gaps)
     assert branch.last_scan is not None

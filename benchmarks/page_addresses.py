@@ -6,6 +6,7 @@ of roles, which names every page and operation there is.
 
 from __future__ import annotations
 
+import logging
 import random
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -226,8 +227,11 @@ def _plan(branch: Branch) -> Iterator[str]:
     yield from (f"{base}/people/person-0/", f"{base}/schedules/")
     yield plan.units.order_by("-item_count", "pk")[0].get_absolute_url()
     yield UnitMember.objects.filter(unit__plan=plan, gap__isnull=False).earliest("pk").unit.get_absolute_url()
-    schedule = Schedule.objects.filter(plan=plan).latest("id").get_absolute_url()
-    yield from (schedule, f"{schedule}?zoom=day")
+    schedule = Schedule.objects.latest("id")
+    yield from (schedule.get_absolute_url(), f"{schedule.get_absolute_url()}?zoom=day")
+    beside = f"/plan/{schedule.plan.repository.slug}"
+    yield from (f"{beside}/", f"{beside}/schedules/")
+    yield schedule.plan.units.get(status="under-way").get_absolute_url()
 
 
 def _knowledge(branch: Branch) -> Iterator[str]:
@@ -370,6 +374,8 @@ def missing(asked: Iterable[str]) -> list[str]:
     left = {name for name, need in PAGES.items() if need.scope not in machines} - names - GO_ON
     reading = {operation for operation in OPERATIONS if operation.startswith("GET ")}
     views = dict(_views(get_resolver().url_patterns))
+    # What is not allowed is what is asked here, no news for the log.
+    logging.getLogger("django.request").setLevel(logging.ERROR)
     return sorted(reading - routes) + sorted(name for name in left if _is_read(views[name]))
 
 

@@ -125,7 +125,7 @@ def staff(plan: Plan, actor: User) -> None:
             actor=actor,
         )
     for number in range(RUNNERS):
-        Runner.objects.create(name=f"runner-{number}", is_able=True)
+        Runner.objects.get_or_create(name=f"runner-{number}", defaults={"is_able": True})
 
 
 def staffed(plan: Plan) -> float:
