@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
 
 from django.utils.safestring import SafeString, mark_safe
 from pygments import highlight
@@ -60,9 +61,15 @@ def frame_of_example(source: str, *, flagged: Collection[int]) -> SourceFrame:
 
 def _lines(lines: list[str], start: int, flagged: Collection[int]) -> tuple[SourceLine, ...]:
     text = "\n".join(line[:MAX_COLUMNS] for line in lines)
-    # The formatter escapes every character of the text that it does not put into a tag itself.
-    rendered = highlight(text, _LEXER, _FORMATTER).removesuffix("\n").split("\n")
+    rendered = _highlighted(text).split("\n")
     return tuple(
         SourceLine(number, mark_safe(html), number in flagged)  # noqa: S308
         for number, html in enumerate(rendered, start)
     )
+
+
+# A rule's page shows some twenty examples, the same ones each time.
+@lru_cache(maxsize=512)
+def _highlighted(text: str) -> str:
+    # The formatter escapes every character of the text that it does not put into a tag itself.
+    return highlight(text, _LEXER, _FORMATTER).removesuffix("\n")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import BigIntegerField, Case, Exists, F, OuterRef, QuerySet, Subquery, Value, When
 
 from audit.models import Lineage, LineageRuling, Repository, Result
 from audit.models.site import DOUBTFUL_BELOW
@@ -56,10 +56,25 @@ def doubtful_links(
             "actor", "split_site", "merged_site"
         )
     }
-    rows = [DoubtfulLink(link, _before(link, rulings.get(link.pk)), rulings.get(link.pk)) for link in shown]
+    before_links = _before({link: rulings.get(link.pk) for link in shown})
+    rows = [DoubtfulLink(link, before_links.get(link.pk), rulings.get(link.pk)) for link in shown]
     return DoubtfulPage(rows, total, shown[-1].pk if len(found) > size else 0)
 
 
-def _before(link: Lineage, ruling: LineageRuling | None) -> Result | None:
-    site_id = ruling.site_id if ruling is not None else link.site_id
-    return Result.objects.filter(site_id=site_id, pk__lt=link.result_id).order_by("-pk").first()
+def _before(links: Mapping[Lineage, LineageRuling | None]) -> dict[int, Result]:
+    """Return the result before each link, by the link's key, of the site that a ruling gave it to."""
+    before = Result.objects.filter(site=OuterRef("of_site"), pk__lt=OuterRef("result")).order_by("-pk")
+    of_site = Case(
+        *(When(pk=link.pk, then=Value(ruling.site_id)) for link, ruling in links.items() if ruling),
+        default=F("site"),
+        output_field=BigIntegerField(),
+    )
+    found = dict(
+        Lineage.objects.filter(pk__in=[link.pk for link in links])
+        .annotate(of_site=of_site)
+        .annotate(before=Subquery(before.values("pk")[:1]))
+        .order_by()
+        .values_list("pk", "before")
+    )
+    results = Result.objects.in_bulk([pk for pk in found.values() if pk is not None])
+    return {link_pk: results[pk] for link_pk, pk in found.items() if pk is not None}

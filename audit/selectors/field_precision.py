@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
@@ -88,18 +89,19 @@ def field_precision(
     rows = (
         rulings_judging(repositories=repositories, rule_id=rule_id, form=form)
         .order_by()
-        .values("repository_id", "rule_id", "form")
+        .values("repository_id", "repository__name", "repository__slug", "rule_id", "form")
         .annotate(judged=Count("id"), none=Count("id", filter=Q(kind=PrecedentKind.NOT_A_SITE)))
         .order_by("repository__name", "repository_id", "rule_id", "form")
     )
-    counted = list(rows)
-    named = Repository.objects.in_bulk({row["repository_id"] for row in counted})
     return FieldPrecision(
-        [
-            FormJudged(named[row["repository_id"]], row["rule_id"], row["form"], row["judged"], row["none"])
-            for row in counted
-        ]
+        [FormJudged(_named(row), row["rule_id"], row["form"], row["judged"], row["none"]) for row in rows]
     )
+
+
+def _named(row: Mapping[str, Any]) -> Repository:
+    """Make the repository of a row with what names it; the rest is read where somebody asks for it."""
+    values = [row["repository_id"], row["repository__name"], row["repository__slug"]]
+    return Repository.from_db(None, ["id", "name", "slug"], values)
 
 
 def labels(*, repository: Repository, rule_id: str = "", form: str = "", commit: str = "") -> Iterator[Label]:

@@ -83,7 +83,9 @@ class FieldFacts:
 
 def field_facts(*, repositories: QuerySet[Repository], rule_id: str = "", form: str = "") -> FieldFacts:
     """Gather where a rule, or a form, occurs in some repositories."""
-    states = on_default_branches(repositories)
+    default = _default_branches(repositories)
+    # With the branches by number, an index answers that has the rule beside them.
+    states = SiteState.objects.filter(branch__in=[branch.pk for branch in default])
     if rule_id:
         states = states.filter(rule_id=rule_id)
     if form:
@@ -95,9 +97,7 @@ def field_facts(*, repositories: QuerySet[Repository], rule_id: str = "", form: 
         .annotate(number=Count("id"))
         .order_by("-number", "crate", "outcome")
     )
-    branches = Branch.objects.filter(pk__in={row[0] for row in cells}).select_related(
-        "repository", "last_scan__commit"
-    )
+    occurs_on = {row[0] for row in cells}
     open_by_branch: Counter[int] = Counter()
     for branch_id, is_open, _, _, number in cells:
         open_by_branch[branch_id] += number if is_open else 0
@@ -105,7 +105,8 @@ def field_facts(*, repositories: QuerySet[Repository], rule_id: str = "", form: 
     return FieldFacts(
         branches=[
             _branch_facts(branch, narrowed, [row[1:] for row in cells if row[0] == branch.pk], commits)
-            for branch in branches.order_by("repository__name", "pk")
+            for branch in default
+            if branch.pk in occurs_on
         ],
         places=list(_shown(states.filter(is_open=True))[:PLACES_SHOWN]),
         gone=list(_shown(states.filter(is_open=False).exclude(outcome=""))[:GONE_SHOWN]),
@@ -125,6 +126,11 @@ def on_default_branches(repositories: QuerySet[Repository]) -> QuerySet[SiteStat
     return SiteState.objects.filter(
         branch__name=F("branch__repository__default_branch"), branch__repository__in=repositories
     )
+
+
+def _default_branches(repositories: QuerySet[Repository]) -> list[Branch]:
+    default = Branch.objects.filter(name=F("repository__default_branch"), repository__in=repositories)
+    return list(default.select_related("repository", "last_scan__commit").order_by("repository__name", "pk"))
 
 
 def _branch_facts(
