@@ -178,6 +178,13 @@ def _changed(branch: Branch, person: User) -> None:
         )
         for number in range(REQUESTS)
     )
+    ScanRequest.objects.create(
+        repository=branch.repository,
+        revision="nowhere",
+        state="failed",
+        failure_reason="There is no such revision.",
+        finished_at=timezone.now(),
+    )
 
 
 def _doubted(branch: Branch, person: User) -> None:
@@ -220,21 +227,21 @@ def _pull_requests(branch: Branch) -> None:
         )
         for number in range(1, PULL_REQUESTS + 1)
     )
-    checks = PullRequestCheck.objects.bulk_create(
-        PullRequestCheck(
-            pull_request=one,
-            head_id=one.head_id,
-            base_id=one.base_id,
-            head_scan=branch.last_scan,
-            start_scan=branch.scan_runs.earliest("pk"),
-            state="succeeded",
-            finished_at=timezone.now(),
-        )
-        for one in told
+    PullRequestCheck.objects.bulk_create(
+        PullRequestCheck(pull_request=one, head_id=one.head_id, base_id=one.base_id) for one in told[:-1]
+    )
+    check = PullRequestCheck.objects.create(
+        pull_request=told[-1],
+        head_id=told[-1].head_id,
+        base_id=told[-1].base_id,
+        head_scan=branch.last_scan,
+        start_scan=branch.scan_runs.earliest("pk"),
+        state="succeeded",
+        finished_at=timezone.now(),
     )
     PullRequestSite.objects.bulk_create(
         PullRequestSite(
-            check_row=checks[-1],
+            check_row=check,
             site=site,
             is_new=bool(number % 2),
             outcome="" if number % 2 else "removed",

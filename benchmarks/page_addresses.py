@@ -35,6 +35,7 @@ GO_ON = frozenset(
         "account_logout",
         "account_signup",
         "account_inactive",
+        "mfa_activate_totp",
         "mfa_authenticate",
         "mfa_reauthenticate",
         "mfa_deactivate_totp",
@@ -61,7 +62,7 @@ def pages(branch: Branch) -> Iterator[str]:
         "/policy/F1/",
         "/policy/compare/",
     )
-    yield from ("/forms/", "/forms/early-return/", "/parity/", "/repositories/add/", "/runners/add/")
+    yield from ("/forms/", "/forms/early-return/", "/parity/", "/repositories/add/")
     yield from _of_the_person()
     yield from _of_the_repository(branch)
     yield from _sites(branch)
@@ -90,7 +91,7 @@ def _of_the_person() -> Iterator[str]:
     from migrations_tracker.models import Delivery, Notice, Watch
 
     told = Notice.objects.exclude(people=None)
-    yield from ("/account/", "/account/second-factor/", "/account/second-factor/totp/activate/")
+    yield from ("/account/", "/account/second-factor/")
     yield from ("/account/again/", "/account/providers/")
     yield from ("/account/inbox/", "/account/inbox/?kind=due", f"/account/inbox/?page={_deep(told, '-id')}")
     yield from ("/account/watched/", "/account/watched/?kind=gap", "/account/watched/?kind=unit")
