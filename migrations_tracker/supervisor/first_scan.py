@@ -71,11 +71,14 @@ class FirstScan:
         return str(self.row.get_absolute_url())
 
 
-def ask(*, location: str, revision: str, actor_name: str) -> FirstScan:
-    """Add the repository, unless it is known, and ask for its scan, which a commit has once."""
+def ask(*, location: str, revision: str, actor_name: str, profile: str = "") -> FirstScan:
+    """Add the repository, unless it is known, and ask for its scan, which a commit has once.
+
+    Without a profile, what the crates depend on says which one fits.
+    """
     actor = User.objects.get(username=actor_name)
     try:
-        repository = repository_add(location=location_from_here(location), actor=actor)
+        repository = repository_add(location=location_from_here(location), profile=profile, actor=actor)
         row = scan_ask(repository=repository, revision=revision, actor=actor)
     except (AuditError, ScanError) as error:
         raise SupervisorError(f"`{location}` cannot be scanned. {error}") from error

@@ -39,6 +39,8 @@ WEB_PATIENCE_SECONDS = 40.0
 # A scan that takes longer goes on, and its page shows how far it is.
 SCAN_PATIENCE_SECONDS = 180.0
 SAMPLE = Path("tests") / "samples" / "minitorch"
+# The sample depends on nothing that would say so: it speaks as ferrotorch does.
+SAMPLE_PROFILE = "ferrotorch"
 
 
 def main(arguments: Sequence[str], *, root: Path = ROOT) -> int:
@@ -148,7 +150,12 @@ class LocalRun:
         named = self.options.repository
         with self.console.step("Repository" if named else "Sample workspace") as facts:
             location = named or str(self.root / SAMPLE)
-            scan = first_scan.ask(location=location, revision=self.options.revision, actor_name=log_in.name)
+            scan = first_scan.ask(
+                location=location,
+                revision=self.options.revision,
+                actor_name=log_in.name,
+                profile="" if named else SAMPLE_PROFILE,
+            )
             facts.append(scan.row.repository.name)
         return scan
 

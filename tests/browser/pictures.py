@@ -35,6 +35,7 @@ from migrations_tracker.services.scans import scan_ask
 from migrations_tracker.services.schedules import schedule_execute, schedule_request
 from migrations_tracker.services.search import search_refresh
 from migrations_tracker.services.site_migrations import site_migration_assign, site_migration_transition
+from migrations_tracker.supervisor.up import SAMPLE_PROFILE
 from tests.factories import make_user
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "images"
@@ -98,7 +99,7 @@ def make_scene(folder: Path, sample: Path) -> Scene:
     lead, ada, grace = (make_user("lead", is_superuser=True), make_user("ada"), make_user("grace"))
     subprocess.run(["cp", "-r", str(sample), str(folder)], check=True)
     _commit(folder, "Add the workspace", day=1)
-    repository = repository_add(location=str(folder), actor=lead)
+    repository = repository_add(location=str(folder), profile=SAMPLE_PROFILE, actor=lead)
     first = _scan(repository, lead)
     place = folder / MENDED
     text = place.read_text(encoding="utf-8")
