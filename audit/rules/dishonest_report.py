@@ -176,7 +176,7 @@ class DishonestReport(Rule):
                 function = function_at(judgement.functions_of(unit), block)
                 yield _candidate(unit, block.start, text, phrase, function=function)
         for document in judgement.documents:
-            for phrase in _phrases_of_document(document.data):
+            for phrase in document.told_once(_phrases_of_document, _phrases_of_document):
                 text = document.text(0, len(document.data))
                 yield _candidate(document, 0, text, phrase, item=document.path)
 
@@ -192,8 +192,12 @@ def _phrases_of_comments(unit: Unit) -> Sequence[tuple[CommentBlock, str, Phrase
     ]
 
 
+def _phrases_of_document(document: Unit) -> tuple[Phrase, ...]:
+    return _phrases_in(document.data)
+
+
 @lru_cache(maxsize=4096)
-def _phrases_of_document(data: bytes) -> tuple[Phrase, ...]:
+def _phrases_in(data: bytes) -> tuple[Phrase, ...]:
     # A document stays the same over many commits, and a repository may hold hundreds.
     return forbidden_phrases(data.decode("utf-8", "replace"))
 

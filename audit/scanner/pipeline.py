@@ -157,12 +157,13 @@ def _examine(
     before = carried.taken() if carried is not None else None
     workspace, bad_manifests = _link(reads, rust, facts, before.workspace if before is not None else None)
     key = workspace_key(source.info.root, profile) if workspaces is not None else ""
-    recalled = Recalled(workspace, workspaces.get(key)) if workspaces is not None else None
+    documents = _documents(reads)
+    recalled = Recalled(workspace, workspaces.get(key), documents) if workspaces is not None else None
     resolver = Resolver(workspace, before.resolver if before is not None else None, recalled)
     texts = PtxTexts(workspace, resolver, _included(reads))
     kernels = Kernels(texts, assembler, profile.ptx_targets, driver)
     summaries = Summaries(workspace, resolver, profile, before)
-    judgement = Judgement(workspace, summaries, profile, kernels, _documents(reads))
+    judgement = Judgement(workspace, summaries, profile, kernels, documents)
     with Checking(judgement, rules, jobs, recalled) as checking:
         summaries.settle()
         report(Progress("link", 1, 1))

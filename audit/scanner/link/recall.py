@@ -98,11 +98,12 @@ class _Change:
 class Recalled:
     """What is known of a workspace from the scan before, and what this one learns."""
 
-    def __init__(self, workspace: Workspace, memory: Memory | None) -> None:
+    def __init__(self, workspace: Workspace, memory: Memory | None, documents: Sequence[Unit] = ()) -> None:
         self._workspace = workspace
+        self._units = {unit.path: unit for unit in documents} | workspace.units
         self._memory = memory
         self._packages: dict[str, str] = {}
-        self._files = {path: self._as_it_is(unit) for path, unit in workspace.units.items()}
+        self._files = {path: self._as_it_is(unit) for path, unit in self._units.items()}
         before = memory.files if memory is not None else {}
         self._read: dict[str, _FilePart] = {}
         self._same = {
@@ -116,7 +117,7 @@ class Recalled:
         self._passing: frozenset[Place] = frozenset()
         self._elsewhere: dict[str, list[bytes]] = {}
         for path in self._same:
-            workspace.units[path].recall = self._told_by(path)
+            self._units[path].recall = self._told_by(path)
 
     # -- reading -----------------------------------------------------------------------------------------
 
@@ -178,14 +179,14 @@ class Recalled:
             return None
         found = self._read.get(path)
         if found is None:
-            unit = self._workspace.units[path]
+            unit = self._units[path]
             found = self._read[path] = _joined(
                 [_loaded(part, unit) for part in self._memory.files[path].parts]
             )
         return found
 
     def _at(self, place: Place) -> Fn | None:
-        unit = self._workspace.units.get(place[0])
+        unit = self._units.get(place[0])
         functions = unit.functions if unit is not None else None
         if place[0] not in self._same or functions is None or place[1] >= len(functions):
             return None
@@ -251,11 +252,7 @@ class Recalled:
 
     def learned(self) -> dict[str, bytes]:
         """Return what was found out here about files of which little was known, by path."""
-        return {
-            path: self._dumped(unit)
-            for path, unit in self._workspace.units.items()
-            if not self._is_known(unit)
-        }
+        return {path: self._dumped(unit) for path, unit in self._units.items() if not self._is_known(unit)}
 
     def add(self, learned: Mapping[str, bytes]) -> None:
         """Take what a copy of this process has found out."""
@@ -274,8 +271,8 @@ class Recalled:
         for path, one in self._files.items():
             kept = () if before is None or path not in self._same else before.files[path].parts
             own: tuple[bytes, ...] = kept
-            if is_afresh or not self._is_known(self._workspace.units[path]) or len(kept) > _MOST_PARTS:
-                own = (self._dumped(self._workspace.units[path]),)
+            if is_afresh or not self._is_known(self._units[path]) or len(kept) > _MOST_PARTS:
+                own = (self._dumped(self._units[path]),)
             files[path] = one._replace(parts=(*own, *self._elsewhere.get(path, ())))
         return Memory(
             self._outlook,

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from audit.rules import RULES
+from audit.rules import RULES, dishonest_report
 from audit.scanner import remembered
 from audit.scanner.extract.facts import Call
 from audit.scanner.link import recall
@@ -26,6 +26,7 @@ from audit.scanner.profile import load_profile
 from audit.scanner.remembered import KeptWorkspaces
 from audit.scanner.report import ScanReport
 from audit.scanner.source.memory import MemorySource
+from audit.scanner.vocabulary import Phrase
 from tests.audit.scanner.history_fixture import EDITS, edited, first_commit
 from tests.audit.scanner.test_carried import Counting
 
@@ -103,6 +104,29 @@ def test_calls_of_files_that_are_as_they_were_are_not_resolved_again(
     again, resolved.times = resolved.times, 0
     scanned(files, None, cache)
     assert again < resolved.times / 4
+
+
+def test_what_a_document_says_is_kept_and_looked_for_again_where_it_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[bytes] = []
+    original = dishonest_report._phrases_in
+
+    def looking(data: bytes) -> tuple[Phrase, ...]:
+        looked.append(data)
+        return original(data)
+
+    monkeypatch.setattr(dishonest_report, "_phrases_in", looking)
+    cache = Counting()
+    files = {**first_commit(), "README.md": "It falls back to the CPU if the GPU fails.\n"}
+    whole = scanned(files, tmp_path, cache)
+    assert "README.md" in {result.path for result in whole.results}
+    looked.clear()
+    changed = {**files, HELPERS: files[HELPERS] + "\n"}
+    assert scanned(changed, tmp_path, cache) == scanned(changed, None, cache)
+    assert len(looked) == 1
+    honest = {**files, "README.md": "It refuses.\n"}
+    assert "README.md" not in {result.path for result in scanned(honest, tmp_path, cache).results}
 
 
 def test_all_that_is_told_of_files_is_read_back(tmp_path: Path) -> None:
