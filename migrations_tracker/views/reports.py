@@ -24,6 +24,8 @@ from migrations_tracker.services.scans import row_wake
 
 UNPROCESSABLE = 422
 ARCHIVE = "zip"
+# Its files hold every site; a page of fifty thousand would take minutes to make and nobody would read it.
+SITES_SHOWN = 200
 
 
 @login_required
@@ -64,7 +66,12 @@ def report_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         return render(request, "report_detail.html#progress", {"report": report})
     context: dict[str, object] = {"report": report}
     if report.state == RowState.SUCCEEDED:
-        context |= {"document": document_of(report), "formats": FORMATS.values()}
+        context |= {
+            "document": document_of(report),
+            "formats": FORMATS.values(),
+            "rows_shown": f":{SITES_SHOWN}",
+            "shown_at_most": SITES_SHOWN,
+        }
     return render(request, "report_detail.html", context)
 
 

@@ -115,6 +115,22 @@ def test_the_archive_holds_every_other_format(ada_client: Client, report: Migrat
         assert found.read(name) == written(ada_client, report, "md")
 
 
+def test_a_long_report_s_page_shows_the_first_sites_and_its_file_all(
+    ada_client: Client, report: MigrationReport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert report.document is not None
+    first, last = (site["site"] for site in report.document["open_sites"])
+    monkeypatch.setattr("migrations_tracker.views.reports.SITES_SHOWN", 1)
+    page = ada_client.get(report.get_absolute_url()).content.decode()
+    assert "Of each list the first 1 sites are shown: every file holds all of them." in page
+    assert f">#{first}</a>" in page
+    assert f">#{last}</a>" not in page
+    file = written(ada_client, report, "html").decode()
+    assert f"<td>#{first}" in file
+    assert f"<td>#{last}" in file
+    assert "Of each list" not in file
+
+
 def test_the_html_file_asks_nothing_of_a_server(ada_client: Client, report: MigrationReport) -> None:
     html = written(ada_client, report, "html").decode()
     assert "<style>" in html
