@@ -59,7 +59,9 @@ class KnownSite:
     """A site as it was last recognised.
 
     `may_have_changed` tells a site that the scan could look at and that was open before it: only such a
-    site can be the earlier form of an edited place. `start_line` is 0 where it is not known.
+    site can be the earlier form of an edited place. One that `may_return` was gone before it, and so is its
+    file: it is known again by its whole function, wherever that stands by now. `start_line` is 0 where it
+    is not known.
     """
 
     site_id: int
@@ -69,6 +71,7 @@ class KnownSite:
     partial_fingerprints: Mapping[str, str]
     may_have_changed: bool
     start_line: int = 0
+    may_return: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,7 @@ def match_results(
     matcher = _Matcher(known, results)
     matcher.match_fingerprints()
     matcher.match_edited(code_of)
+    matcher.match_returned()
     return matcher.answers()
 
 
@@ -143,6 +147,11 @@ class _Matcher:
         self._pair(MatchPass.SAME_BODY, sites, partial(_fingerprint, key=BODY_KEY, with_path=False))
         self._pair(MatchPass.SAME_BODY, sites, self._telling_code)
         self._pair(MatchPass.SAME_BODY, sites, self._telling_file, at_least=_SAME_CODE)
+
+    def match_returned(self) -> None:
+        """Pair what comes back as it was, after its file took another name."""
+        gone = [site for site in self._sites.values() if site.may_return]
+        self._pair(MatchPass.SAME_BODY, gone, partial(_fingerprint, key=BODY_KEY, with_path=False))
 
     def _telling_code(self, one: KnownSite | Result) -> Hashable | None:
         return (one.rule_id, self._words_of(one)) if self._is_telling(one) else None

@@ -114,7 +114,16 @@ def _known_sites(
         was_open = state.is_open if state is not None else not parents.are_all_scanned
         may_have_changed = was_open and coverage.could_see(rule_id=rule_id, path=path)
         line = state.start_line if state is not None and state.path == path else 0
-        site = KnownSite(site_id, rule_id, symbol, path, fingerprints, may_have_changed, line)
+        site = KnownSite(
+            site_id,
+            rule_id,
+            symbol,
+            path,
+            fingerprints,
+            may_have_changed,
+            line,
+            may_return=not was_open and path not in coverage.files_known,
+        )
         known[site_id] = Known(site, commit_id if state is None else state.commit_id)
     return known
 

@@ -116,8 +116,17 @@ def _known_sites(branch: Branch, states: dict[int, KnownState], coverage: Covera
     sites = sites_of_their_own(repository_id=branch.repository_id)
     for site_id, rule_id, symbol, path, fingerprints in sites.values_list(*columns):
         state = states.get(site_id)
-        may_have_changed = state is None or state.is_open
-        may_have_changed = may_have_changed and coverage.could_see(rule_id=rule_id, path=path)
+        was_open = state is None or state.is_open
+        may_have_changed = was_open and coverage.could_see(rule_id=rule_id, path=path)
         line = state.start_line if state is not None and state.path == path else 0
-        found[site_id] = KnownSite(site_id, rule_id, symbol, path, fingerprints, may_have_changed, line)
+        found[site_id] = KnownSite(
+            site_id,
+            rule_id,
+            symbol,
+            path,
+            fingerprints,
+            may_have_changed,
+            line,
+            may_return=not was_open and path not in coverage.files_known,
+        )
     return found

@@ -193,6 +193,33 @@ def test_a_branch_that_is_put_back_by_force_shows_what_stands_there(tree: Path) 
     assert SiteTally.objects.filter(branch_scan=BranchScan.objects.latest("position"), is_open=True).exists()
 
 
+def test_a_site_that_comes_back_in_a_file_that_was_renamed_meanwhile_is_the_same_site(tree: Path) -> None:
+    repository = repository_add(location=str(tree), actor=None)
+    scan(repository)
+    commit_files(tree, {LIB: code(relu=REFUSING, gelu=SILENT)})
+    scan(repository)
+    (tree / LIB).unlink()
+    moved = "minitorch-gpu/src/moved.rs"
+    commit_files(tree, {moved: code(relu=REFUSING, gelu=SILENT)})
+    scan(repository)
+    commit_files(tree, {moved: code(relu=SILENT, gelu=SILENT)})
+    scan(repository)
+    newest = BranchScan.objects.latest("position")
+    assert (newest.new_count, newest.reopened_count) == (0, 1)
+    assert FallbackSite.objects.filter(rule_id="FT001").count() == 2
+
+
+def test_a_copy_of_what_was_mended_is_a_site_of_its_own_while_the_mended_one_stands(tree: Path) -> None:
+    repository = repository_add(location=str(tree), actor=None)
+    scan(repository)
+    commit_files(tree, {LIB: code(relu=REFUSING, gelu=SILENT)})
+    scan(repository)
+    commit_files(tree, {"minitorch-gpu/src/copied.rs": code(relu=SILENT)})
+    scan(repository)
+    assert BranchScan.objects.latest("position").reopened_count == 0
+    assert FallbackSite.objects.filter(rule_id="FT001").count() == 3
+
+
 def test_a_merge_brings_the_sites_of_its_branch_as_the_same_sites(tree: Path) -> None:
     repository = repository_add(location=str(tree), actor=None)
     scan(repository)
