@@ -96,6 +96,7 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "migrations_tracker.theme.theme",
+                "migrations_tracker.typed.typed",
             ],
         },
     },

@@ -20,6 +20,7 @@ from migrations_tracker.selectors import backend_list, capability_absent, capabi
 from migrations_tracker.selectors.branches import branch_choose
 from migrations_tracker.selectors.capability_detail import cell_page, operator_page, repository_branch
 from migrations_tracker.selectors.capability_list import CapabilityFilters, filters_read
+from migrations_tracker.typed import typed
 
 FAMILY_LABELS = {
     Family.ELEMENTWISE: "Elementwise",
@@ -130,7 +131,9 @@ def operator_detail(request: SignedInRequest, slug: str, key: str) -> HttpRespon
         "entries": entries_about(kind=LinkKind.OPERATOR, target=key, repositories=[repository]),
         "note_kind": NoteSubject.OPERATOR.value,
         "note_subject": key,
-        "note_form": AuditNoteForm(initial={"commit": scan.commit.short_id if scan else ""}),
+        "note_form": AuditNoteForm(
+            initial={"commit": scan.commit.short_id if scan else "", **typed(request)["typed"]}
+        ),
     }
     return render(request, "operator_detail.html", context)
 

@@ -19,6 +19,7 @@ from migrations_tracker.http import SignedInRequest
 from migrations_tracker.knowledge_forms import AuditNoteForm
 from migrations_tracker.selectors.capability_detail import repository_branch
 from migrations_tracker.selectors.overview import crate_open_counts
+from migrations_tracker.typed import typed, typed_keep
 
 
 @login_required
@@ -43,7 +44,9 @@ def crate_detail(request: SignedInRequest, slug: str, key: str) -> HttpResponse:
         "entries": entries_about(kind=LinkKind.CRATE, target=key, repositories=[crate.repository]),
         "note_kind": NoteSubject.CRATE.value,
         "note_subject": key,
-        "note_form": AuditNoteForm(initial={"commit": commit.short_id, "paths": crate.path}),
+        "note_form": AuditNoteForm(
+            initial={"commit": commit.short_id, "paths": crate.path, **typed(request)["typed"]}
+        ),
     }
     return render(request, "crate_detail.html", context)
 
@@ -62,6 +65,7 @@ def note_add(request: SignedInRequest, slug: str, kind: str, key: str) -> HttpRe
     form = AuditNoteForm(request.POST)
     if not form.is_valid():
         errors = [str(error) for field in form.errors.values() for error in field]
+        typed_keep(request)
         messages.error(request, f"The note is not kept: {' '.join(errors)}")
         return redirect(f"{page}#notes")
     try:
@@ -77,6 +81,7 @@ def note_add(request: SignedInRequest, slug: str, kind: str, key: str) -> HttpRe
             remaining=form.cleaned_data["remaining"],
         )
     except AuditError as error:
+        typed_keep(request)
         messages.error(request, str(error))
         return redirect(f"{page}#notes")
     messages.success(request, f"Kept, with {len(note.files)} file{'' if len(note.files) == 1 else 's'} read.")

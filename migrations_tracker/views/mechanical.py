@@ -17,6 +17,7 @@ from audit.scanner.proof.markdown import CHECKS
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.selectors.branches import branch_choose
 from migrations_tracker.services.verifications import mechanical_report_ask
+from migrations_tracker.typed import typed_keep
 from workers.errors import MachineryError
 from workers.models import MechanicalReport
 
@@ -57,6 +58,7 @@ def report_ask(request: SignedInRequest) -> HttpResponse:
             actor=request.user,
         )
     except (MachineryError, AuditError) as error:
+        typed_keep(request)
         messages.error(request, str(error))
         return redirect(f"{reverse('verification-report-list')}?repository={repository.slug}")
     return redirect(report)

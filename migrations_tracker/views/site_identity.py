@@ -14,6 +14,7 @@ from audit.selectors.site_identity import site_identity
 from migrations_tracker.errors import PlanError
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.services.lineage_rulings import lineage_join
+from migrations_tracker.typed import typed_keep
 
 
 @login_required
@@ -34,6 +35,7 @@ def site_merge(request: SignedInRequest, pk: int) -> HttpResponse:
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 18 else 0
     earlier = FallbackSite.objects.filter(pk=number, repository=site.repository).first()
     if earlier is None:
+        typed_keep(request)
         messages.error(request, "Name the earlier site by its number: no site of this repository has that.")
         return redirect("site-identity", pk=pk)
     try:
@@ -41,6 +43,7 @@ def site_merge(request: SignedInRequest, pk: int) -> HttpResponse:
             later=site, earlier=earlier, actor=request.user, reason=request.POST.get("reason", "")[:2000]
         )
     except (AuditError, PlanError) as error:
+        typed_keep(request)
         messages.error(request, str(error))
         return redirect("site-identity", pk=pk)
     messages.success(request, f"Merged: what was site #{pk} is this one. It can be undone here.")

@@ -21,6 +21,7 @@ from migrations_tracker.selectors.branches import branch_choose
 from migrations_tracker.selectors.verification_detail import verification_page
 from migrations_tracker.services.nightly_verifications import nightly_set
 from migrations_tracker.services.verifications import verification_ask as ask
+from migrations_tracker.typed import typed_keep
 from workers.errors import MachineryError
 from workers.models import (
     NightlyVerification,
@@ -84,6 +85,7 @@ def verification_ask(request: SignedInRequest) -> HttpResponse:
             actor=request.user,
         )
     except (MachineryError, AuditError) as error:
+        typed_keep(request)
         messages.error(request, str(error))
         back = data.get("back", "")
         is_ours = url_has_allowed_host_and_scheme(back, allowed_hosts=None)
