@@ -143,7 +143,18 @@ class TransitionForm(forms.Form):
 
     to = forms.CharField(max_length=12)
     reason = forms.CharField(required=False, max_length=10_000, widget=forms.Textarea(attrs={"rows": 3}))
+    expires_on = forms.DateField(required=False)
     version = forms.IntegerField(min_value=1)
+
+
+class SuppressionForm(forms.Form):
+    """Why a site or a gap is to stay as it is, and until when; `withdraw` takes the question back."""
+
+    justification = forms.CharField(
+        max_length=10_000, required=False, widget=forms.Textarea(attrs={"rows": 3, "id": "id_justification"})
+    )
+    expires_on = forms.DateField(required=False)
+    withdraw = forms.BooleanField(required=False)
 
 
 class CommentForm(forms.Form):

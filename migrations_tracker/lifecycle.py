@@ -29,11 +29,12 @@ AT_REST = frozenset({Status.MIGRATED, Status.VERIFIED, Status.SUPPRESSED})
 
 
 class Cause(StrEnum):
-    """Who moves a migration: a person, or what a machine found out."""
+    """Who moves a migration: a person, what a machine found out, or a day that a person set."""
 
     PERSON = "person"
     SCANNER = "scanner"
     GPU = "gpu"
+    CALENDAR = "calendar"
 
 
 class Requirement(StrEnum):
@@ -122,6 +123,7 @@ def _edges() -> Iterator[Edge]:
         yield Edge(source, Status.REOPENED, Cause.PERSON, reason)
     yield Edge(Status.SUPPRESSED, Status.OPEN, Cause.PERSON, reason)
     yield Edge(Status.SUPPRESSED, Status.OPEN, Cause.SCANNER, frozenset({Requirement.SITE_ABSENT}))
+    yield Edge(Status.SUPPRESSED, Status.OPEN, Cause.CALENDAR)
 
 
 EDGES: tuple[Edge, ...] = tuple(_edges())

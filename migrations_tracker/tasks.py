@@ -27,6 +27,7 @@ from migrations_tracker.services import (
     scans,
     schedules,
     search,
+    suppression_days,
 )
 from migrations_tracker.services import verification_follow_up as verified
 from migrations_tracker.services.follow_up import gaps_follow_up, scan_run_follow_up
@@ -167,6 +168,12 @@ def verification_expire(pk: int) -> None:
 def driver_answers_hear() -> None:
     """Have commits scanned again about whose PTX drivers were asked."""
     verified.driver_answers_hear()
+
+
+@shared_task(name="migrations_tracker.tasks.suppressions_expire")
+def suppressions_expire() -> None:
+    """Open what was suppressed until a day that is over."""
+    suppression_days.suppressions_expire()
 
 
 @shared_task(name="migrations_tracker.tasks.verification_nightly")

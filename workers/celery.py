@@ -73,6 +73,10 @@ app.conf.update(
             "task": "migrations_tracker.tasks.report_mails_make",
             "schedule": 60.0,
         },
+        "open what was suppressed until yesterday": {
+            "task": "migrations_tracker.tasks.suppressions_expire",
+            "schedule": 600.0,
+        },
         "verify by night": {
             "task": "migrations_tracker.tasks.verification_nightly",
             "schedule": 600.0,

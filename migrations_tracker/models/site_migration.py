@@ -24,7 +24,12 @@ STATUS_LABELS = {
     Status.SUPPRESSED: "Suppressed",
     Status.REOPENED: "Reopened",
 }
-CAUSE_LABELS = {Cause.PERSON: "a person", Cause.SCANNER: "the scanner", Cause.GPU: "a GPU run"}
+CAUSE_LABELS = {
+    Cause.PERSON: "a person",
+    Cause.SCANNER: "the scanner",
+    Cause.GPU: "a GPU run",
+    Cause.CALENDAR: "the day it was set for",
+}
 
 
 @pghistory.track(

@@ -21,7 +21,8 @@ class SuppressionStatus(models.TextChoices):
 @pghistory.track()
 class Suppression(models.Model):
     """A person's ruling about a site or a gap, with its justification. It ends by date, by a person, or when
-    the site is gone; `ended_at` says when it did.
+    the site is gone; `ended_at` says when it did. One that is under review was asked for and suppresses
+    nothing; one that is rejected has ended.
     """
 
     site = models.ForeignKey(
@@ -52,6 +53,10 @@ class Suppression(models.Model):
                 name="suppression_decided_by_somebody",
                 condition=Q(status=SuppressionStatus.UNDER_REVIEW) | Q(decided_by__isnull=False),
             ),
+            models.CheckConstraint(
+                name="suppression_rejected_has_ended",
+                condition=~Q(status=SuppressionStatus.REJECTED) | Q(ended_at__isnull=False),
+            ),
             models.UniqueConstraint(
                 name="suppression_one_in_force", fields=["site"], condition=Q(ended_at__isnull=True)
             ),
@@ -63,6 +68,16 @@ class Suppression(models.Model):
                 condition=Q(site__isnull=False, gap__isnull=True) | Q(site__isnull=True, gap__isnull=False),
             ),
         )
+
+    @property
+    def is_asked_for(self) -> bool:
+        """Whether it waits for a lead."""
+        return self.status == SuppressionStatus.UNDER_REVIEW and self.ended_at is None
+
+    @property
+    def is_in_force(self) -> bool:
+        """Whether it suppresses."""
+        return self.status == SuppressionStatus.ACCEPTED and self.ended_at is None
 
     def __str__(self) -> str:
         return f"Suppression of {f'site {self.site_id}' if self.site_id else f'gap {self.gap_id}'}"

@@ -21,7 +21,8 @@ from audit.parity.rationale import Rationale
 from migrations_tracker.models import Comment, SiteMigration, Suppression, Transition
 from migrations_tracker.selectors.capability_detail import Served, cell_rationale, served_of
 from migrations_tracker.selectors.mentions import comments_of
-from migrations_tracker.selectors.migration_choices import Choice, choices_of
+from migrations_tracker.selectors.migration_choices import Choice, choices_of, is_suppressible
+from migrations_tracker.selectors.suppressions import suppression_newest
 from workers.selectors.verifications import Proof, proofs_of
 
 SITES_SHOWN = 30
@@ -45,6 +46,11 @@ class GapPage:
     transitions: Sequence[Transition]
     comments: Sequence[Comment]
 
+    @property
+    def is_suppressible(self) -> bool:
+        """Whether it may be suppressed now, or that be asked for."""
+        return is_suppressible(self.choices)
+
 
 def gap_page(*, gap: CapabilityGap) -> GapPage:
     """Gather what the gap's page shows."""
@@ -61,7 +67,7 @@ def gap_page(*, gap: CapabilityGap) -> GapPage:
         proofs=proofs_of(repository=gap.repository, symbols=cell.symbols) if cell else (),
         migration=migration,
         choices=choices_of(migration, is_seen=gap.is_open),
-        suppression=Suppression.objects.filter(gap=gap).select_related("decided_by").first(),
+        suppression=suppression_newest(subject=gap),
         changes=list(gap.changes.select_related("scan_run__commit").order_by("-id")),
         transitions=list(
             Transition.objects.filter(site_migration__gap=gap)

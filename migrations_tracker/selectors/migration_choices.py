@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from migrations_tracker.lifecycle import Cause, Requirement, Situation, Status, missing, targets
@@ -16,6 +17,11 @@ class Choice:
     value: str
     label: str
     needs_reason: bool
+
+
+def is_suppressible(choices: Sequence[Choice]) -> bool:
+    """Whether a lead may suppress now: what may be ruled may be asked for."""
+    return any(choice.value == Status.SUPPRESSED for choice in choices)
 
 
 def choices_of(migration: SiteMigration | None, *, is_seen: bool) -> list[Choice]:

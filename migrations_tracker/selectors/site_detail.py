@@ -25,8 +25,9 @@ from audit.selectors.source import source_texts
 from migrations_tracker.models import Comment, SiteMigration, Suppression, Transition
 from migrations_tracker.selectors.capability_detail import said_of_symbol, site_rationales
 from migrations_tracker.selectors.mentions import comments_of
-from migrations_tracker.selectors.migration_choices import Choice, choices_of
+from migrations_tracker.selectors.migration_choices import Choice, choices_of, is_suppressible
 from migrations_tracker.selectors.site_knowledge import SiteKnowledge, site_knowledge
+from migrations_tracker.selectors.suppressions import suppression_newest
 from migrations_tracker.source_frames import SourceFrame, frame_of_snippet, frame_of_source
 from workers.models import PtxLoad
 from workers.selectors.verifications import Proof, proofs_of, ptx_loads_of
@@ -79,6 +80,11 @@ class SitePageData:
     ptx_loads: Sequence[PtxLoad]
     knowledge: SiteKnowledge
 
+    @property
+    def is_suppressible(self) -> bool:
+        """Whether it may be suppressed now, or that be asked for."""
+        return is_suppressible(self.choices)
+
 
 def site_page(*, site: FallbackSite, seen: tuple[int, ...] | None) -> SitePageData:
     """Gather what the site's page shows to who sees these repositories, None for all."""
@@ -118,7 +124,7 @@ def site_page(*, site: FallbackSite, seen: tuple[int, ...] | None) -> SitePageDa
         is_gone_by_scanner=state is not None and _is_gone_by_scanner(state),
         migration=migration,
         choices=choices_of(migration, is_seen=bool(main and main.is_open)),
-        suppression=Suppression.objects.filter(site=site).select_related("decided_by").first(),
+        suppression=suppression_newest(subject=site),
         transitions=list(
             Transition.objects.filter(site_migration__site=site)
             .select_related("actor", "scan_run__commit")

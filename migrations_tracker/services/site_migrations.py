@@ -19,11 +19,11 @@ from audit.services.copying import ids_among, rows_copy
 from audit.services.precedents import precedent_record, precedents_end
 from audit.services.references import references_store
 from migrations_tracker.errors import ChangedMeanwhileError, PlanError
-from migrations_tracker.lifecycle import Cause, Situation, Status, check
+from migrations_tracker.lifecycle import Cause, Situation, Status, TransitionNotAllowedError, check
 from migrations_tracker.models import SiteMigration, Transition, WatchReason
 from migrations_tracker.roles import Role
 from migrations_tracker.selectors.standings import standing_of
-from migrations_tracker.services.suppressions import suppression_end, suppression_start
+from migrations_tracker.services.suppressions import day_check, suppression_end, suppression_start
 from migrations_tracker.services.watching import watch_start_by_itself
 
 Subject = FallbackSite | CapabilityGap
@@ -40,16 +40,20 @@ def site_migration_transition(
     seen_version: int | None = None,
     clause_id: str = "",
     is_ruling: bool = True,
+    expires_on: date | None = None,
 ) -> SiteMigration:
     """Move a site's migration by a person's hand; a ruling with a reason is remembered as a precedent.
 
+    Only a lead suppresses, until `expires_on` where that is given; others ask for it.
     A step that only takes another one back `is_ruling` no more than that.
     `seen_version` is the version the person looked at; where it is no longer the newest, nothing changes.
     """
     with transaction.atomic():
         migration = _locked(SiteMigration.objects.filter(site=site), "site", seen_version)
         source = Status(migration.status)
-        migration = _move_by_person(migration, site, site_is_open(site=site), to, actor, reason)
+        migration = _move_by_person(
+            migration, site, site_is_open(site=site), to, actor, reason, expires_on=expires_on
+        )
         said = reason.replace("\0", "").strip()
         if source is Status.SUPPRESSED:
             precedents_end(site=site, kinds=[PrecedentKind.SUPPRESSED], because=said or "It was taken back.")
@@ -65,12 +69,13 @@ def gap_migration_transition(
     actor: User,
     reason: str = "",
     seen_version: int | None = None,
+    expires_on: date | None = None,
 ) -> SiteMigration:
     """Move a capability gap's migration by a person's hand, as that of a site."""
     with transaction.atomic():
         migration = _locked(SiteMigration.objects.filter(gap=gap), "gap", seen_version)
         gap = CapabilityGap.objects.get(pk=gap.pk)
-        return _move_by_person(migration, gap, gap.is_open, to, actor, reason)
+        return _move_by_person(migration, gap, gap.is_open, to, actor, reason, expires_on=expires_on)
 
 
 def site_migration_assign(
@@ -126,17 +131,30 @@ def _locked(migrations: QuerySet[SiteMigration], noun: str, seen_version: int | 
 
 
 def _move_by_person(
-    migration: SiteMigration, subject: Subject, is_seen: bool, to: Status, actor: User, reason: str
+    migration: SiteMigration,
+    subject: Subject,
+    is_seen: bool,
+    to: Status,
+    actor: User,
+    reason: str,
+    *,
+    expires_on: date | None,
 ) -> SiteMigration:
     reason = reason.replace("\0", "").strip()
     source = Status(migration.status)
     situation = Situation(has_reason=bool(reason), is_seen_by_scanner=is_seen, has_fitting_verdict=False)
     check(source, to, Cause.PERSON, situation)
+    if to is Status.SUPPRESSED:
+        if standing_of(actor).role_in(subject.repository_id) < Role.LEAD:
+            raise TransitionNotAllowedError("Only a lead suppresses: ask for it, with your reason.")
+        day_check(expires_on)
+    elif expires_on is not None:
+        raise PlanError("Only a suppression has a last day.")
     migration.status = to.value
     migration.version += 1
     migration.save(update_fields=["status", "version", "changed_at"])
     if to is Status.SUPPRESSED:
-        suppression_start(subject=subject, justification=reason, actor=actor)
+        suppression_start(subject=subject, justification=reason, actor=actor, expires_on=expires_on)
     if source is Status.SUPPRESSED:
         is_gap = isinstance(subject, CapabilityGap)
         sites, gaps = ((), (subject.pk,)) if is_gap else ((subject.pk,), ())

@@ -12,7 +12,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from audit.models import CapabilityGap
 from audit.parity.capability import State
-from migrations_tracker.forms import AssignForm, CommentForm, DueForm, TransitionForm
+from migrations_tracker.forms import AssignForm, CommentForm, DueForm, SuppressionForm, TransitionForm
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.models.site_migration import STATUS_LABELS
 from migrations_tracker.selectors.branches import branch_choose
@@ -65,6 +65,17 @@ def gap_transition(request: SignedInRequest, pk: int) -> HttpResponse:
     if status is HTTPStatus.FOUND:
         return redirect(gap)
     return _gap_page(request, gap, Forms(transition=form), status)
+
+
+@login_required
+@require_POST
+def gap_suppression(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Ask that a gap stays as it is, or take the question back."""
+    gap, form = _gap(request, pk), SuppressionForm(request.POST)
+    status = subject_changes.suppression(request, gap, form)
+    if status is HTTPStatus.FOUND:
+        return redirect(gap)
+    return _gap_page(request, gap, Forms(suppression=form), status)
 
 
 @login_required

@@ -12,7 +12,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from audit.models import FallbackSite
 from audit.selectors.rules import rule_list
-from migrations_tracker.forms import AssignForm, CommentForm, DueForm, TransitionForm
+from migrations_tracker.forms import AssignForm, CommentForm, DueForm, SuppressionForm, TransitionForm
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.models.site_migration import STATUS_LABELS
 from migrations_tracker.selectors.branches import branch_choose
@@ -99,6 +99,17 @@ def site_transition(request: SignedInRequest, pk: int) -> HttpResponse:
     if status is HTTPStatus.FOUND:
         return redirect(site)
     return _site_page(request, site, Forms(transition=form), status)
+
+
+@login_required
+@require_POST
+def site_suppression(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Ask that a site stays as it is, or take the question back."""
+    site, form = _site(request, pk), SuppressionForm(request.POST)
+    status = subject_changes.suppression(request, site, form)
+    if status is HTTPStatus.FOUND:
+        return redirect(site)
+    return _site_page(request, site, Forms(suppression=form), status)
 
 
 @login_required

@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 
 from audit.models import CapabilityGap, FallbackSite
 from migrations_tracker.errors import PlanError
-from migrations_tracker.forms import AssignForm, CommentForm, DueForm, TransitionForm
+from migrations_tracker.forms import AssignForm, CommentForm, DueForm, SuppressionForm, TransitionForm
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.lifecycle import Status, TransitionNotAllowedError
 from migrations_tracker.models import SiteMigration
@@ -28,6 +28,7 @@ from migrations_tracker.services.site_migrations import (
     site_migration_due,
     site_migration_transition,
 )
+from migrations_tracker.services.suppressions import suppression_ask, suppression_withdraw
 
 Subject = FallbackSite | CapabilityGap
 
@@ -40,6 +41,7 @@ class Forms:
     assign: AssignForm = field(default_factory=AssignForm)
     due: DueForm = field(default_factory=DueForm)
     comment: CommentForm = field(default_factory=CommentForm)
+    suppression: SuppressionForm = field(default_factory=SuppressionForm)
 
 
 def transition(request: SignedInRequest, subject: Subject, form: TransitionForm) -> HTTPStatus:
@@ -55,12 +57,35 @@ def transition(request: SignedInRequest, subject: Subject, form: TransitionForm)
 
     def move() -> None:
         words = {"to": to, "actor": request.user, "reason": data["reason"], "seen_version": data["version"]}
+        # A day that is left over from another choice of the list means nothing there.
+        words["expires_on"] = data["expires_on"] if to is Status.SUPPRESSED else None
         if isinstance(subject, CapabilityGap):
             gap_migration_transition(gap=subject, **words)
         else:
             site_migration_transition(site=subject, **words)
 
     return _done(request, form, move, f"The {_noun(subject)} is {STATUS_LABELS[to].lower()} now.")
+
+
+def suppression(request: SignedInRequest, subject: Subject, form: SuppressionForm) -> HTTPStatus:
+    """Ask that a site or a gap stays as it is, or take the question back."""
+    if not form.is_valid():
+        return HTTPStatus.UNPROCESSABLE_ENTITY
+    data = form.cleaned_data
+
+    def ask() -> None:
+        if data["withdraw"]:
+            suppression_withdraw(subject=subject, actor=request.user)
+        else:
+            suppression_ask(
+                subject=subject,
+                justification=data["justification"],
+                expires_on=data["expires_on"],
+                actor=request.user,
+            )
+
+    words = "Taken back." if data["withdraw"] else "Asked for: it stays open until a lead has accepted."
+    return _done(request, form, ask, words)
 
 
 def assign(request: SignedInRequest, subject: Subject, form: AssignForm) -> HTTPStatus:
@@ -133,7 +158,7 @@ def comment(request: SignedInRequest, subject: Subject, form: CommentForm) -> st
 
 def _done(
     request: SignedInRequest,
-    form: TransitionForm | AssignForm | DueForm,
+    form: TransitionForm | AssignForm | DueForm | SuppressionForm,
     change: Callable[[], None],
     words: str,
 ) -> HTTPStatus:

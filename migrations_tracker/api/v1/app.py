@@ -21,6 +21,7 @@ from migrations_tracker.api.v1 import (
     repositories,
     schedules,
     sites,
+    suppressions,
     verifications,
     watching,
 )
@@ -34,6 +35,7 @@ ROUTERS = (
     sites.router,
     bulk_changes.router,
     gaps.router,
+    suppressions.router,
     plans.router,
     schedules.router,
     reports.router,

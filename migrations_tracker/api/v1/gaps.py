@@ -30,6 +30,7 @@ from migrations_tracker.api.v1.sites import (
     DueIn,
     TransitionIn,
     assigned,
+    choices_for,
     dated,
     in_force,
 )
@@ -79,7 +80,8 @@ def gap_index(request: ProgramRequest, slug: str, query: Annotated[GapQuery, Que
 @router.get("/gaps/{pk}", response=GapDetail)
 def gap_get(request: ProgramRequest, pk: Key) -> GapDetail:
     """Show a gap with its proof, its rationale and its history."""
-    return _detail(gap_page(gap=gap_numbered(pk)))
+    data = gap_page(gap=gap_numbered(pk))
+    return _detail(data, choices_for(data.choices, request.user, data.gap.repository_id))
 
 
 @router.post("/gaps/{pk}/transitions", response=MigrationOut)
@@ -91,6 +93,7 @@ def gap_transition(request: ProgramRequest, pk: Key, body: TransitionIn) -> Migr
         actor=request.user,
         reason=body.reason,
         seen_version=body.version,
+        expires_on=body.expires_on,
     )
     return MigrationOut.of(moved)
 
@@ -128,13 +131,13 @@ def gap_attach(
     return Answer(HTTPStatus.CREATED, CommentMadeOut.of(comment))
 
 
-def _detail(data: GapPage) -> GapDetail:
+def _detail(data: GapPage, choices: list[ChoiceOut]) -> GapDetail:
     return GapDetail(
         **GapOut.of(data.gap).dict(),
         proof=list(data.cell.implementations) if data.cell else [],
         rationale=data.rationale.text,
         suppression=in_force(data.suppression),
-        choices=[ChoiceOut(to=choice.value, needs_reason=choice.needs_reason) for choice in data.choices],
+        choices=choices,
         changes=[GapChangeOut.of(row) for row in data.changes],
         transitions=[TransitionOut.of(row) for row in data.transitions],
         comments=[CommentOut.of(row) for row in data.comments],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from http import HTTPStatus
 from typing import Annotated, Literal
@@ -29,6 +30,8 @@ from migrations_tracker.api.v1.shapes import (
 from migrations_tracker.downloads import as_download
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import Attachment, SiteMigration, Suppression
+from migrations_tracker.roles import Role
+from migrations_tracker.selectors.migration_choices import Choice
 from migrations_tracker.selectors.site_detail import SitePageData, site_page
 from migrations_tracker.selectors.site_list import (
     DEFAULT_SORT,
@@ -37,7 +40,7 @@ from migrations_tracker.selectors.site_list import (
     site_count,
     site_list,
 )
-from migrations_tracker.selectors.standings import repository_ids_seen_by
+from migrations_tracker.selectors.standings import repository_ids_seen_by, standing_of
 from migrations_tracker.services.attachments import attachment_delete
 from migrations_tracker.services.comments import comment_create
 from migrations_tracker.services.site_migrations import (
@@ -91,6 +94,7 @@ class TransitionIn(Schema):
 
     to: Status
     reason: Text = ""
+    expires_on: date | None = None
     version: Version
 
 
@@ -131,7 +135,8 @@ def site_index(request: ProgramRequest, slug: str, query: Annotated[SiteQuery, Q
 @router.get("/sites/{pk}", response=SiteDetail)
 def site_get(request: ProgramRequest, pk: Key) -> SiteDetail:
     """Show a site with its evidence, its rationale and its history."""
-    return _detail(site_page(site=site_numbered(pk), seen=repository_ids_seen_by(request.user)))
+    data = site_page(site=site_numbered(pk), seen=repository_ids_seen_by(request.user))
+    return _detail(data, choices_for(data.choices, request.user, data.site.repository_id))
 
 
 @router.post("/sites/{pk}/transitions", response=MigrationOut)
@@ -143,6 +148,7 @@ def site_transition(request: ProgramRequest, pk: Key, body: TransitionIn) -> Mig
         actor=request.user,
         reason=body.reason,
         seen_version=body.version,
+        expires_on=body.expires_on,
     )
     return MigrationOut.of(moved)
 
@@ -223,9 +229,19 @@ def dated(migration: SiteMigration | None, body: DueIn, actor: User) -> Migratio
     )
 
 
+def choices_for(choices: Sequence[Choice], person: User, repository_id: int) -> list[ChoiceOut]:
+    """Tell the steps that a person may take: only a lead suppresses."""
+    is_lead = standing_of(person).role_in(repository_id) >= Role.LEAD
+    return [
+        ChoiceOut(to=choice.value, needs_reason=choice.needs_reason)
+        for choice in choices
+        if is_lead or choice.value != Status.SUPPRESSED
+    ]
+
+
 def in_force(suppression: Suppression | None) -> str | None:
-    """Return the justification of a suppression that has not ended."""
-    return suppression.justification if suppression and suppression.ended_at is None else None
+    """Return the justification of a suppression that is in force."""
+    return suppression.justification if suppression and suppression.is_in_force else None
 
 
 def person_named(name: str | None) -> User | None:
@@ -238,7 +254,7 @@ def person_named(name: str | None) -> User | None:
     return found
 
 
-def _detail(data: SitePageData) -> SiteDetail:
+def _detail(data: SitePageData, choices: list[ChoiceOut]) -> SiteDetail:
     state = data.state
     if state is None:
         raise RefusedError("No scan that is kept has seen this site.", HTTPStatus.NOT_FOUND)
@@ -253,7 +269,7 @@ def _detail(data: SitePageData) -> SiteDetail:
         snippet=data.result.snippet if data.result else "",
         rationale=[rationale.text for _, rationale in data.rationales],
         suppression=in_force(data.suppression),
-        choices=[ChoiceOut(to=choice.value, needs_reason=choice.needs_reason) for choice in data.choices],
+        choices=choices,
         transitions=[TransitionOut.of(row) for row in data.transitions],
         comments=[CommentOut.of(row) for row in data.comments],
     )

@@ -12,6 +12,7 @@ from audit.models import Branch, Precedent, PrecedentKind, RowState
 from migrations_tracker.errors import PlanError
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import BulkChange, ItemState, SiteMigration, Suppression, Transition
+from migrations_tracker.roles import Role
 from migrations_tracker.selectors.bulk_changes import bulk_preview
 from migrations_tracker.selectors.site_list import SiteFilters
 from migrations_tracker.services import bulk_changes
@@ -29,7 +30,7 @@ COUNT = 7
 
 @pytest.fixture
 def ada() -> User:
-    return make_user()
+    return make_user(role=Role.LEAD)
 
 
 @pytest.fixture

@@ -44,7 +44,7 @@ def site(sites: list[FallbackSite]) -> FallbackSite:
 
 @pytest.fixture
 def ada() -> User:
-    return make_user("ada")
+    return make_user("ada", role=Role.LEAD)
 
 
 def due_in(site: FallbackSite, days: int) -> None:

@@ -11,6 +11,7 @@ from audit.scanner.inventory import Inventory
 from migrations_tracker.errors import PlanError
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import Plan, PlanEvent, Precedence, UnitMember, WorkUnit
+from migrations_tracker.roles import Role
 from migrations_tracker.selectors.plan_facts import plan_facts, standing_of
 from migrations_tracker.services.plan_proposals import plan_follow, plan_propose
 from migrations_tracker.services.precedences import precedence_add, precedence_cut, precedence_restore
@@ -29,7 +30,7 @@ def plan() -> Plan:
 
 @pytest.fixture
 def ada() -> User:
-    return make_user()
+    return make_user(role=Role.LEAD)
 
 
 def members() -> dict[int, int]:

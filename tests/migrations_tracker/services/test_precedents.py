@@ -20,6 +20,7 @@ from audit.services.precedents import precedent_opinion_add, precedent_record
 from migrations_tracker.errors import PlanError
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import Suppression
+from migrations_tracker.roles import Role
 from migrations_tracker.selectors.site_knowledge import SiteKnowledge, site_knowledge
 from migrations_tracker.services.comments import comment_create
 from migrations_tracker.services.precedents import precedent_follow
@@ -33,7 +34,7 @@ OTHER = 'fn shape() {\n    println!("{:?}", self.shape());\n}\n'
 
 @pytest.fixture
 def ada() -> User:
-    return make_user()
+    return make_user(role=Role.LEAD)
 
 
 @pytest.fixture
@@ -179,7 +180,7 @@ def test_the_pages_offer_precedents_to_those_who_may(sites: list[FallbackSite], 
     precedent = suppress(of(sites, "relu"), ada)
     gelu = of(sites, "gelu")
     client, root = Client(), Client()
-    client.force_login(ada)
+    client.force_login(make_user("eve"))
     root.force_login(make_user("root", is_superuser=True))
     opinion = reverse("precedent-opinion", args=[precedent.pk])
     assert client.post(opinion, {"site": gelu.pk, "stance": "agree"}).status_code == 403

@@ -32,7 +32,7 @@ def site(repository: Repository) -> FallbackSite:
 
 @pytest.fixture
 def ada() -> User:
-    return make_user()
+    return make_user(role=Role.LEAD)
 
 
 def remove_site(repository: Repository) -> None:

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from audit.models import FallbackSite, Repository
+from migrations_tracker.roles import Role
 from tests.factories import ingest, make_report, make_repository, make_result, make_user
 
 #: What shows a page again without having changed anything: previews, and log-ins that failed.
@@ -52,6 +53,14 @@ def site(repository: Repository) -> FallbackSite:
 def ada(db: None) -> User:
     """A person without special rights."""
     return make_user()
+
+
+@pytest.fixture
+def lea_client(db: None) -> Client:
+    """A lead's browser."""
+    client = Client()
+    client.force_login(make_user("lea", role=Role.LEAD))
+    return client
 
 
 @pytest.fixture

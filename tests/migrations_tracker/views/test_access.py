@@ -58,6 +58,10 @@ from tests.factories import (
 
 PUBLIC = {"login", "logout", "health", "admin-log-in", "theme"}
 POST_ONLY = {
+    "site-suppression",
+    "site-suppression-reject",
+    "gap-suppression",
+    "gap-suppression-reject",
     "attachment-remove",
     "report-schedule-add",
     "report-schedule-end",

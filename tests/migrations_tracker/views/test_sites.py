@@ -103,16 +103,53 @@ def test_a_step_that_is_none_is_refused(ada_client: Client, site: FallbackSite) 
     assert response.status_code == 422
 
 
-def test_what_is_not_possible_now_is_not_offered(ada_client: Client, site: FallbackSite) -> None:
-    text = ada_client.get(site.get_absolute_url()).content.decode()
+def test_what_is_not_possible_now_is_not_offered(
+    ada_client: Client, lea_client: Client, site: FallbackSite
+) -> None:
+    text = lea_client.get(site.get_absolute_url()).content.decode()
     assert 'value="suppressed"' in text
     assert 'value="migrated"' not in text
     assert 'value="verified"' not in text
+    text = ada_client.get(site.get_absolute_url()).content.decode()
+    assert 'value="accepted"' in text
+    assert 'value="suppressed"' not in text
+    assert "Ask for a suppression" in text
+
+
+def test_a_suppression_is_asked_for_and_ruled_about(
+    ada_client: Client, lea_client: Client, site: FallbackSite
+) -> None:
+    ask = reverse("site-suppression", args=[site.pk])
+    refuse = reverse("site-suppression-reject", args=[site.pk])
+    listed = reverse("suppression-list", args=[site.repository.slug])
+    typed = {"justification": "two numbers, once", "expires_on": "2020-01-01"}
+    refused = ada_client.post(ask, typed)
+    assert refused.status_code == 409
+    assert "two numbers, once</textarea>" in refused.content.decode()
+    assert 'value="2020-01-01"' in refused.content.decode()
+    assert ada_client.post(ask, {"justification": "x", "expires_on": "soon"}).status_code == 422
+    assert ada_client.post(ask, {**typed, "expires_on": "2098-01-01"}).status_code == 302
+    assert ada_client.post(refuse, {"reason": "no"}).status_code == 403
+    page = lea_client.get(site.get_absolute_url()).content.decode()
+    assert "ada asks for it until 2098-01-01: two numbers, once" in page
+    assert "two numbers, once" in lea_client.get(listed).content.decode()
+    assert lea_client.post(refuse, {"reason": "it has a kernel"}).status_code == 302
+    page = ada_client.get(site.get_absolute_url()).content.decode()
+    assert "was rejected by lea" in page
+    assert "it has a kernel" in ada_client.get(f"{listed}?state=ended").content.decode()
+    ada_client.post(ask, {"justification": "again"})
+    ada_client.post(ask, {"withdraw": "yes"})
+    assert "Nothing waits for a ruling." in ada_client.get(f"{listed}?before=x").content.decode()
+    assert (
+        transition(lea_client, site, to="suppressed", reason="fine", expires_on="2098-01-01").status_code
+        == 302
+    )
+    assert "2098-01-01" in lea_client.get(f"{listed}?state=in-force").content.decode()
 
 
 def test_a_step_on_an_old_page_changes_nothing(ada_client: Client, site: FallbackSite, ada: User) -> None:
     site_migration_transition(site=site, to=Status.ACCEPTED, actor=ada)
-    response = transition(ada_client, site, to="suppressed", reason="no", version=1)
+    response = transition(ada_client, site, to="in-progress", reason="no", version=1)
     assert response.status_code == 409
     site.migration.refresh_from_db()
     assert site.migration.status == "accepted"

@@ -76,7 +76,32 @@ def test_a_site_comes_with_its_evidence_and_rationale(site: FallbackSite, ask: A
     answer = ask("GET", f"sites/{site.pk}").json()
     assert [step["role"] for step in answer["evidence"]] == ["anchor", "effect"]
     assert answer["rationale"]
-    assert {"to": "suppressed", "needs_reason": True} in answer["choices"]
+    assert answer["choices"] == [{"to": "accepted", "needs_reason": False}]
+    lead = asker(make_user("lea", role=Role.LEAD))
+    choices = lead("GET", f"sites/{site.pk}").json()["choices"]
+    assert {"to": "suppressed", "needs_reason": True} in choices
+
+
+def test_a_suppression_is_asked_for_refused_and_accepted(site: FallbackSite, ask: Ask) -> None:
+    lead = asker(make_user("lea", role=Role.LEAD))
+    listed = f"repositories/{site.repository.slug}/suppressions"
+    asked = ask("POST", f"sites/{site.pk}/suppression", {"justification": "one number"})
+    assert (asked.status_code, asked.json()["status"]) == (201, "underReview")
+    assert ask("GET", listed).json()["items"] == [asked.json()]
+    assert ask("POST", f"sites/{site.pk}/suppression", {"justification": "x"}).status_code == 422
+    assert ask("POST", f"sites/{site.pk}/suppression/reject", {"reason": "no"}).status_code == 403
+    refused = lead("POST", f"sites/{site.pk}/suppression/reject", {"reason": "no"}).json()
+    assert (refused["status"], refused["decided_by"], refused["ended_because"]) == ("rejected", "lea", "no")
+    ask("POST", f"sites/{site.pk}/suppression", {"justification": "one number"})
+    assert ask("DELETE", f"sites/{site.pk}/suppression").status_code == 200
+    body = {"to": "suppressed", "reason": "yes", "expires_on": "2098-01-01", "version": 1}
+    assert lead("POST", f"sites/{site.pk}/transitions", body).status_code == 200
+    [kept] = ask("GET", f"{listed}?state=in-force").json()["items"]
+    assert (kept["justification"], kept["expires_on"], kept["site"]) == ("yes", "2098-01-01", site.pk)
+    assert [one["ended_because"] for one in ask("GET", f"{listed}?state=ended").json()["items"]] == [
+        "Whoever asked took it back.",
+        "no",
+    ]
 
 
 class TestATransition:
