@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 SLUG = "large"
 WARM = 10
-FILE_REQUESTS = 3
+FILE_REQUESTS = 2
 CSV_SECONDS, CSV_GROWTH_MB = 3.0, 10.0
 FIRST_PAGE_BYTES = 100_000
 
@@ -91,7 +91,7 @@ class Asking:
         response = self._connection.getresponse()
         body = response.read()
         if response.status != http.client.OK:
-            raise UnansweredError(f"{address} answered {response.status}")
+            raise UnansweredError(f"the answer is {response.status}")
         return dict(response.getheaders()), body
 
     def read(self, address: str) -> Iterator[bytes]:
@@ -99,7 +99,7 @@ class Asking:
         self._connection.request("GET", address, headers=self._headers)
         response = self._connection.getresponse()
         if response.status != http.client.OK:
-            raise UnansweredError(f"{address} answered {response.status}")
+            raise UnansweredError(f"the answer is {response.status}")
         while part := response.read1(65536):
             yield part
 
@@ -236,9 +236,9 @@ def _measured(asking: Asking, branch: Branch, cookie: str, token: str, options: 
         for address in [one for one in addresses if options.only in one][number - 1 :: parts]:
             try:
                 median, p95, cpu, size = measure(asking, address, times)
-            except UnansweredError as error:
-                print(f"| {error} | | | | | |", flush=True)
-                unanswered.append(str(error))
+            except (UnansweredError, OSError, http.client.HTTPException) as error:
+                print(f"| {address}: {error} | | | | | |", flush=True)
+                unanswered.append(f"{address}: {error}")
                 continue
             count = queries(address, cookie, token if address.startswith(page_addresses.API) else "")
             row = Measured(address, median, p95, cpu, size, count)
