@@ -47,7 +47,7 @@ def surround(branch: Branch, person: User) -> None:
     _rulings(branch, person)
     _reports(branch, person)
     _planned(branch, person)
-    staffed(scanned(SCHEDULED_SITES))
+    _beside()
     search_refresh()
 
 
@@ -109,6 +109,16 @@ def _reports(branch: Branch, person: User) -> None:
         )
         for number in range(20)
     )
+
+
+def _beside() -> None:
+    """Write a smaller repository with a plan, schedules, and a report, which is asked for in all formats."""
+    from migrations_tracker.services.migration_reports import report_create, report_execute
+
+    plan = scanned(SCHEDULED_SITES)
+    staffed(plan)
+    report = report_create(branch=plan.repository.branches.get(), since=None, actor=None)
+    report_execute(pk=report.pk)
 
 
 def _planned(branch: Branch, person: User) -> None:

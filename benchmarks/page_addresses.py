@@ -185,7 +185,7 @@ def _of_a_site(branch: Branch) -> Iterator[str]:
     for site in (open_sites.earliest("id"), open_sites.latest("id"), gone):
         yield site.get_absolute_url()
     base = open_sites.earliest("id").get_absolute_url()
-    yield from (f"{base}timeline/", f"{base}identity/", f"{base}ruling/")
+    yield from (f"{base}timeline/", f"{base}identity/")
 
 
 def _parity(branch: Branch) -> Iterator[str]:
@@ -249,7 +249,7 @@ def _knowledge(branch: Branch) -> Iterator[str]:
     yield f"/precedents/contradictions/?repository={slug}"
     yield Precedent.objects.latest("id").get_absolute_url()
     yield f"/references/{slug}/issue/7/"
-    yield from (f"/crates/{slug}/crate-3/", f"/notes/{slug}/crate/crate-3/add/")
+    yield f"/crates/{slug}/crate-3/"
     audit = ImportedFinding.objects.latest("id").audit
     findings = ImportedFinding.objects.filter(audit=audit)
     audits = ImportedAudit.objects.filter(repository=branch.repository)
@@ -257,8 +257,7 @@ def _knowledge(branch: Branch) -> Iterator[str]:
     yield "/audits/import/"
     yield from (f"{audit.get_absolute_url()}{rest}" for rest in ("", "?about=all", "?today=gone", "?q=zzz"))
     yield f"{audit.get_absolute_url()}?page={_deep(findings, 'position', 'id')}"
-    finding = findings.earliest("id").get_absolute_url()
-    yield from (finding, f"{finding}judge/", f"{finding}link/")
+    yield findings.earliest("id").get_absolute_url()
 
 
 def _machines(branch: Branch) -> Iterator[str]:
@@ -270,13 +269,11 @@ def _machines(branch: Branch) -> Iterator[str]:
     yield from (f"/verifications/?repository={slug}{rest}" for rest in _PROOFS)
     yield f"/verifications/?repository={slug}&page=-{done.earliest('id').pk + 9000}"
     yield f"/verifications/nightly/?repository={slug}"
-    yield f"/verifications/ask/?repository={slug}"
     yield from (done.latest("id").get_absolute_url(), VerificationJob.objects.latest("id").get_absolute_url())
     yield VerificationRequest.objects.latest("id").get_absolute_url()
     report = MechanicalReport.objects.latest("id")
     yield from (f"/verification-reports/?repository={slug}", report.get_absolute_url())
     yield f"/verification-reports/?repository={slug}&before={MechanicalReport.objects.earliest('id').pk + 60}"
-    yield f"/verification-reports/ask/?repository={slug}"
 
 
 _PROOFS = ("", "&shows=nothing-proved", "&shows=without-gpu", "&verdict=failed", "&crate=crate-3", "&q=zzz")
@@ -311,7 +308,7 @@ def operations(branch: Branch) -> Iterator[str]:
     yield from (f"{API}/watches", f"{API}/inbox", f"{base}/gaps", f"{API}/gaps/{gaps.earliest('id').pk}")
     yield from (f"{base}/units", f"{base}/next-units", f"{API}/units/{unit.pk}")
     yield from (f"{base}/reports", f"{base}/report-schedules")
-    yield f"{API}/reports/{MigrationReport.objects.latest('id').pk}"
+    yield f"{API}/reports/{MigrationReport.objects.filter(branch=branch).latest('id').pk}"
     yield f"{API}/verification-requests/{VerificationRequest.objects.latest('id').pk}"
     yield from (f"{API}/rules", f"{API}/rules/FT001", f"{API}/clauses", f"{API}/clauses/F1")
     # What came before the versioned API and is still answered.
