@@ -31,7 +31,7 @@ WITH_A_PROVIDER = "is there with a provider of log-ins only"
 WITH_A_FACTOR = "is there with a second factor only"
 #: What is not looked at, and why. All other names of the table of roles are.
 NOT_LOOKED_AT = {
-    **dict.fromkeys((*BY_POST, "session-end", "watch-settings"), A_FORM),
+    **dict.fromkeys((*BY_POST, "session-end", "theme", "watch-settings"), A_FORM),
     **{name: "answers programs" for name in PAGES if name.startswith("api-")},
     **{name: WITH_A_PROVIDER for name in PAGES if name.startswith(("socialaccount_", "openid_connect_"))},
     **dict.fromkeys(("plan-list", "operator-anywhere", "admin-log-in", "logout"), GOES_ON),
