@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from audit.models import ScanRun
+from audit.models import Branch, BranchScan, ScanRun, SiteState
 from audit.scanner.report import Outcome
+from audit.services.copying import ids_among
 from audit.services.gaps import GapChanges
 from audit.services.imported_audits import imported_audits_match_scan
 from audit.services.ingest import IngestSummary
@@ -18,19 +19,21 @@ from migrations_tracker.services.verification_follow_up import expiry_wake
 FOUND = "Found by a scan."
 REOPENED = "The scanner sees the site again."
 SUPPRESSION_OVER = "The scanner no longer sees the site, so its suppression ended."
+SITE_MIGRATED = "The scanner no longer sees the site, and saw what became of it: {outcome}."
 GAP_FOUND = "A scan found that PyTorch computes the case on the device and the code does not."
 GAP_REOPENED = "The gap is open again."
 GAP_CLOSED = "A scan found that the case is computed on the device: {outcome}."
 GAP_SUPPRESSION_OVER = "The gap is closed, so its suppression ended."
 # A case that no code serves any more is not computed on the device: whether that is right, a person says.
+_MIGRATED = frozenset(outcome.value for outcome in Outcome if outcome is not Outcome.REMOVED)
 _COMPUTED = frozenset({Outcome.DEVICE_KERNEL.value, Outcome.COMPOSITE.value})
 
 
 def scan_run_follow_up(summary: IngestSummary) -> None:
     """Begin migrations for new sites, reopen those that came back, and end suppressions of sites gone.
 
-    Only the default branch speaks for the plan. A site that is merely absent stays where it is: what became
-    of it is not known.
+    Only the default branch speaks for the plan. A site that is gone is migrated where the scan saw what
+    became of it; one whose code was removed, or of which that is not known, waits for a person.
     """
     if summary.gaps is not None:
         gaps_follow_up(scan_run=summary.scan_run, changes=summary.gaps)
@@ -49,6 +52,7 @@ def scan_run_follow_up(summary: IngestSummary) -> None:
         reason=REOPENED,
     )
     sites_gone_follow_up(sites=summary.absent_sites, scan_run=scan_run)
+    _sites_migrated(sites=summary.absent_sites, scan_run=scan_run, branch=summary.branch)
     expiry_wake(scan_run=scan_run)
     changes_ask(scan_run=scan_run, branch=summary.branch)
 
@@ -64,6 +68,32 @@ def sites_gone_follow_up(*, sites: Sequence[int], scan_run: ScanRun) -> None:
         reason=SUPPRESSION_OVER,
     )
     suppression_end(sites=sites, because=SUPPRESSION_OVER)
+
+
+def _sites_migrated(*, sites: Sequence[int], scan_run: ScanRun, branch: Branch) -> None:
+    """Move the migrations of sites that are gone with an outcome which is the policy's own.
+
+    Where the code is the same and the scanner is another, nobody has migrated anything.
+    """
+    scans = BranchScan.objects.filter(scan_run=scan_run, branch=branch)
+    # A branch that is put back stands at the same scan twice.
+    if not sites or scans.select_related("scan_run", "previous__scan_run").latest("pk").is_same_code:
+        return
+    told = SiteState.objects.filter(
+        branch=branch, site__in=ids_among(sites), is_open=False, outcome__in=_MIGRATED
+    ).values_list("outcome", "site_id")
+    by_outcome: dict[str, list[int]] = {}
+    for outcome, site in told.order_by("site_id"):
+        by_outcome.setdefault(outcome, []).append(site)
+    for outcome in sorted(by_outcome):
+        site_migrations_move_by_scan(
+            sites=by_outcome[outcome],
+            sources=AT_WORK,
+            to=Status.MIGRATED,
+            scan_run=scan_run,
+            is_seen=False,
+            reason=SITE_MIGRATED.format(outcome=outcome),
+        )
 
 
 def gaps_follow_up(*, scan_run: ScanRun, changes: GapChanges) -> None:

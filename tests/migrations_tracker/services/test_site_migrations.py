@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from django.apps import apps
 from django.contrib.auth.models import User
 from django.db import IntegrityError, ProgrammingError, transaction
 
 from audit.models import FallbackSite, Repository
+from audit.scanner.report import Outcome, SiteOutcome
 from migrations_tracker.errors import ChangedMeanwhileError, PlanError
 from migrations_tracker.lifecycle import Status, TransitionNotAllowedError
 from migrations_tracker.models import SiteMigration, Suppression, Transition, Watch
@@ -84,6 +87,32 @@ def test_a_site_that_is_merely_gone_keeps_its_status(
     site_migration_transition(site=site, to=Status.ACCEPTED, actor=ada)
     remove_site(repository)
     assert SiteMigration.objects.get().status == "accepted"
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_a_site_that_is_gone_is_migrated_where_the_scan_saw_what_became_of_it(
+    site: FallbackSite, ada: User, repository: Repository, outcome: Outcome
+) -> None:
+    site_migration_transition(site=site, to=Status.ACCEPTED, actor=ada)
+    gone = make_report([], files=[make_result().path])
+    ingest(repository, replace(gone, outcomes={site.pk: SiteOutcome(outcome, "as seen")}))
+    waits = outcome is Outcome.REMOVED
+    assert SiteMigration.objects.get().status == ("accepted" if waits else "migrated")
+    if not waits:
+        step = Transition.objects.latest("id")
+        assert (step.from_status, step.cause, step.actor) == ("accepted", "scanner", None)
+        assert outcome.value in step.reason
+
+
+def test_a_site_that_another_scanner_no_longer_reports_in_the_same_code_is_not_migrated(
+    site: FallbackSite, repository: Repository
+) -> None:
+    gone = make_report([], files=[make_result().path])
+    told = {site.pk: SiteOutcome(Outcome.COMPOSITE, "as seen")}
+    commit = site.first_seen_scan.commit
+    ingest(repository, replace(gone, outcomes=told), commit=commit, scanner_version="2.0")
+    assert not site.states.get().is_open
+    assert SiteMigration.objects.get().status == "open"
 
 
 def test_suppressing_needs_a_reason_and_keeps_it_as_the_justification(site: FallbackSite, ada: User) -> None:
