@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from audit.rules.base import Rule
 from audit.rules.forms.disabled_examples import INVALID, VALID
-from audit.rules.forms.probes import Probes
+from audit.rules.forms.probes import OF_DEVICE, Probes
 from audit.rules.forms.unknown_examples import DISABLED_VALID
 from audit.scanner.extract.facts import CallKind, ExitKind, MacroDefinition, RegionKind, Scope
 from audit.scanner.judge import Candidate, Judgement
@@ -79,7 +79,7 @@ class DisabledGpuTest(Rule):
             if function.is_test and not judgement.summaries.is_device_off(function):
                 yield from _early_returns(function, probes, leaving)
                 yield from _green_when_refused(judgement, function)
-                yield from _ignored(function, probes)
+                yield from _ignored(judgement, function, probes)
             elif probes.hides_missing_device(function) and _OPTIONAL.match(function.facts.return_type):
                 start, end = _first_statement(function)
                 yield Candidate(function.unit, start, end, function, "probe-helper")
@@ -217,14 +217,27 @@ def _in_tests(unit: Unit, macro: MacroDefinition) -> bool:
     return False
 
 
-def _ignored(function: Fn, probes: Probes) -> Iterator[Candidate]:
+def _ignored(judgement: Judgement, function: Fn, probes: Probes) -> Iterator[Candidate]:
     for attribute in function.facts.attributes:
         if not re.match(r"#\[\s*ignore\b", attribute):
             continue
         is_another = _MEASURES.search(function.name) or _OTHER_REASON.search(attribute)
-        if not is_another and probes.opens_device(function):
+        if is_another or not probes.opens_device(function):
+            continue
+        if not probes.runs_without_device(function) or _claims_device(judgement, function):
             start = function.unit.data.find(b"#[ignore", function.facts.doc_start, function.facts.start)
             yield Candidate(function.unit, start, start + len(attribute), function, "ignored")
+
+
+def _claims_device(judgement: Judgement, function: Fn) -> bool:
+    """Say whether a test is built for the device only, or its name, file or attributes speak of it."""
+    features = frozenset(judgement.profile.gpu.features)
+    stem = function.unit.path.rpartition("/")[2].removesuffix(".rs")
+    return (
+        any(cfg.requires("feature", features) for cfg in function.cfgs)
+        or any(OF_DEVICE.search(one.lower()) for one in (function.name, stem))
+        or any(OF_DEVICE.search(one.lower()) for one in function.facts.attributes if "ignore" in one)
+    )
 
 
 def _first_statement(function: Fn) -> tuple[int, int]:

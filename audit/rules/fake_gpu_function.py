@@ -36,6 +36,18 @@ class FakeGpuFunction(Rule):
     follows_device_data = True
     invalid = (
         Example(
+            "mapped buffer whose values are halved on the host",
+            """
+            pub fn gpu_halved(device: &Device, x: &Buffer) -> Buffer {
+                let host = x.slice(..).get_mapped_range();  //~ FT002
+                let halves: Vec<u8> = host.iter().map(|one| one / 2).collect();
+                device.create_buffer_init(&halves)
+            }
+            """,
+            path="renderer/src/wgpu/buffers.rs",
+            profile="wgpu",
+        ),
+        Example(
             "whole buffer read for one truth value, behind the default feature",
             """
             #[cfg(feature = "cuda")]
@@ -76,6 +88,41 @@ class FakeGpuFunction(Rule):
         ),
     )
     valid = (
+        Example(
+            "mapping of a buffer, and an upload through one",
+            """
+            impl Context {
+                pub fn buffer_map_async(&self, buffer: &Buffer, mode: MapMode, range: Range<u64>) {
+                    match self.0.buffer_map_async(buffer.id, range.start, mode) {
+                        Ok(()) => (),
+                        Err(cause) => self.handle(cause),
+                    }
+                }
+            }
+
+            pub fn buffer_get_mapped_range_mut(buffer: &Buffer) -> Mapped {
+                Mapped::of(buffer.slice(..).get_mapped_range())
+            }
+
+            pub fn create_buffer_init(device: &Device, contents: &[u8]) -> Buffer {
+                let buffer = device.create_buffer(contents.len());
+                buffer_get_mapped_range_mut(&buffer).fill_from(contents);
+                buffer.unmap();
+                buffer
+            }
+            """,
+            path="renderer/src/wgpu/buffers.rs",
+            others={
+                "renderer/src/global.rs": """
+impl Global {
+    pub fn buffer_map_async(&self, buffer: &Buffer, offset: u64, mode: MapMode) -> Result<(), Error> {
+        buffer.map_async(offset, mode)
+    }
+}
+""",
+            },
+            profile="wgpu",
+        ),
         Example(
             "launch by a function that is handed over by its path",
             """

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from audit.rules.base import Example, Rule
 from audit.rules.forms.pipeline_ends import ends_pipeline
 from audit.rules.forms.remade import operands_made_on_host
-from audit.rules.forms.unknown_examples import READBACK_VALID
+from audit.rules.forms.unknown_examples import READBACK_INVALID, READBACK_VALID
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.uses import Use
 from audit.scanner.report import Level
@@ -38,6 +38,7 @@ class HostReadback(Rule):
     message = "takes device data through host memory on every call"
     follows_device_data = True
     invalid = (
+        *READBACK_INVALID,
         Example(
             "launch whose outcome is reduced on the host",
             """

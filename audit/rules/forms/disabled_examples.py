@@ -247,9 +247,91 @@ INVALID = (
         """,
         path="ferrotorch-gpu/tests/doubles.rs",
     ),
+    Example(
+        "ignored, and told to need a GPU, though it would run on the host too",
+        """
+        fn place() -> Device {
+            if let Ok(device) = Device::new_cuda(0) {
+                return device;
+            }
+            Device::Cpu
+        }
+
+        #[test]
+        #[ignore = "needs a GPU and the weights"]  //~ FT010
+        fn answers_long_prompts() {
+            assert!(!answer(&place(), 4096).is_empty());
+        }
+
+        fn card() -> Option<Device> {
+            Device::cuda_if_available(0).ok().filter(|device| device.is_cuda())  //~ FT010
+        }
+
+        #[test]
+        #[ignore]  //~ FT010
+        fn answers_on_the_card() {
+            assert!(!answer(&card().expect("CUDA"), 16).is_empty());
+        }
+
+        #[test]
+        #[ignore = "needs the weights"]  //~ FT010
+        fn answers_as_before() {
+            #[cfg(feature = "cuda")]
+            let device = Device::new_cuda(0).unwrap();
+            #[cfg(not(feature = "cuda"))]
+            let device = Device::Cpu;
+            assert_eq!(answer(&device, 16), "yes");
+        }
+        """,
+        path="model/tests/answers.rs",
+        profile="candle",
+    ),
 )
 
 VALID = (
+    Example(
+        "ignored for want of weights: it runs on whatever device there is",
+        """
+        fn place() -> Device {
+            if let Ok(device) = Device::new_cuda(0) {
+                return device;
+            }
+            Device::Cpu
+        }
+
+        #[test]
+        #[ignore = "needs the weights"]
+        fn answers() {
+            assert!(!answer(&place(), 16).is_empty());
+        }
+
+        #[test]
+        #[ignore = "needs the network"]
+        fn answers_in_words() {
+            let device = if cuda_is_available() {
+                Device::new_cuda(0).unwrap()
+            } else {
+                Device::Cpu
+            };
+            assert!(!answer(&device, 16).is_empty());
+        }
+
+        #[test]
+        #[ignore]
+        fn answers_at_once() {
+            assert!(!answer(&Device::cuda_if_available(0).unwrap(), 1).is_empty());
+        }
+
+        #[test]
+        #[ignore]
+        fn answers_briefly() {
+            let device = Device::new_metal(0).unwrap_or(Device::Cpu);
+            assert!(answer(&device, 1).len() < 9);
+        }
+        """,
+        path="model/tests/answers.rs",
+        profile="candle",
+    ),
     Example(
         "test of what happens without a device",
         """

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from audit.scanner.extract.facts import Call, CallKind
+from audit.scanner.extract.facts import Call, CallKind, ExitKind, Region, RegionKind
 from audit.scanner.judge import Judgement
 from audit.scanner.link.unit import Fn, Unit
 from audit.scanner.profile import any_pattern
@@ -19,6 +20,9 @@ _TYPES = "|".join(word.title() for word in _WORDS.split("|"))
 OF_DEVICE = re.compile(rf"\b(?:{_TYPES})(?:[A-Z]\w*)?\b|(?:\b|_)(?:{_WORDS})(?:\b|_)")
 # A device that something is told: `AllocationDevice::CUDA`, `Backend::Gpu`.
 _TOLD_DEVICE = re.compile(rf"\b[A-Z]\w*::(?:{_TYPES}|{_WORDS.upper()})\b")
+# A constructor that gives the host where there is no device, and what else stands in for a failed one.
+_IF_AVAILABLE = re.compile(r"\b\w+_if_available\s*\(")
+_OR_ELSE = re.compile(r"\.\s*(?:unwrap_or|unwrap_or_else|or_else|map_or|map_or_else)\s*\([^;]*")
 # How far the helpers of a test are followed.
 _DEPTH = 3
 
@@ -33,6 +37,9 @@ class Probes:
         self._probe = any_pattern(words.probe_patterns)
         self._constructor = any_pattern(tuple(rf"\b{re.escape(name)}\b" for name in words.constructors))
         self._variable = any_pattern(words.environment_patterns)
+        device = judgement.profile.device
+        self._host = any_pattern(tuple(rf"\b{re.escape(name)}\b" for name in device.host_variants))
+        self._asked = any_pattern(tuple(rf"\.{re.escape(name)}\(\)" for name in device.predicates))
         self._opening = re.compile(rf"\b(?:{'|'.join(self._backend_types()) or '(?!)'})::\w+\s*\(")
 
     def asks_for_device(self, function: Fn, condition: str) -> bool:
@@ -129,15 +136,54 @@ class Probes:
 
     def opens_device(self, function: Fn) -> bool:
         """Say whether a test gets hold of a device, by itself or through a helper in its file."""
-        return self._names_constructor(function) or any(
-            self._names_constructor(helper)
-            for call in function.facts.calls
-            if call.kind in (CallKind.PLAIN, CallKind.PATH)
-            for helper in self._summaries.resolver.resolve(function, call)
-            if helper.is_test_code and helper.unit is function.unit
-        )
+        return any(map(self._names_constructor, self._with_helpers(function)))
+
+    def runs_without_device(self, function: Fn) -> bool:
+        """Say whether a test, or its helper, takes the host in place of a device that is not there."""
+        opening = list(filter(self._names_constructor, self._with_helpers(function)))
+        return bool(opening) and all(map(self._falls_to_host, opening))
+
+    def _with_helpers(self, function: Fn) -> Iterator[Fn]:
+        yield function
+        for call in function.facts.calls:
+            if call.kind in (CallKind.PLAIN, CallKind.PATH):
+                for helper in self._summaries.resolver.resolve(function, call):
+                    if helper.is_test_code and helper.unit is function.unit:
+                        yield helper
+
+    def _falls_to_host(self, function: Fn) -> bool:
+        """Say whether a function chooses between a device and the host when it runs, not when it is built."""
+        facts = function.facts
+        body = function.text(facts.body_start, facts.body_end)
+        if _MAYBE.match(facts.return_type):
+            # Whoever is given nothing decides.
+            return False
+        if _IF_AVAILABLE.search(body) and not self._asked.search(body):
+            return True
+        for found in _OR_ELSE.finditer(body):
+            if self._host.search(found[0]):
+                return True
+        for region in facts.regions:
+            if region.kind not in (RegionKind.THEN, RegionKind.ARM):
+                continue
+            asked = function.text(region.condition_start, region.condition_end)
+            if not (self._constructor.search(asked) or self._probe.search(asked)):
+                continue
+            behind = function.text(
+                region.group_start, facts.body_end if _leaves(function, region) else region.group_end
+            )
+            if self._host.search(behind):
+                return True
+        return False
 
     def _names_constructor(self, function: Fn) -> bool:
         return bool(
             self._constructor.search(function.text(function.facts.body_start, function.facts.body_end))
         )
+
+
+def _leaves(function: Fn, region: Region) -> bool:
+    """Say whether a branch returns: what stands behind it is for all others."""
+    return any(
+        one.kind == ExitKind.RETURN and region.start <= one.start < region.end for one in function.facts.exits
+    )

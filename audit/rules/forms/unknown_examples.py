@@ -17,8 +17,33 @@ PUNT_INVALID = (
         path="kernels/src/lib.rs",
         profile="generic",
     ),
+    Example(
+        "mapped buffer that is summed on the host, beside a call that yields nothing",
+        """
+        pub fn halved(gl: &Context, queue: &Queue, x: &Buffer) {
+            unsafe { gl.blit_framebuffer(0, 0, x) };
+            let host = unsafe { gl.read_buffer(x) };  //~ FT005
+            let halves: Vec<u8> = host.iter().map(|one| one / 2).collect();
+            queue.write_buffer(x, 0, &halves);
+        }
+        """,
+        path="renderer/src/lib.rs",
+        profile="wgpu",
+    ),
 )
 PUNT_VALID = (
+    Example(
+        "attachment that a blit reads from, chosen by a call that yields nothing",
+        """
+        pub fn resolve(gl: &Context, target: u32, to: &Buffer) {
+            unsafe { gl.bind_framebuffer(READ_FRAMEBUFFER, target) };
+            unsafe { gl.read_buffer(target) };
+            unsafe { gl.blit_framebuffer(0, 0, to) };
+        }
+        """,
+        path="renderer/src/lib.rs",
+        profile="wgpu",
+    ),
     Example(
         "tensor of which nobody knows where it lives, where no profile fits",
         """
@@ -67,7 +92,127 @@ PUNT_VALID = (
         profile="generic",
     ),
 )
+READBACK_INVALID = (
+    Example(
+        "rows of a table that is loaded to the device",
+        """
+        fn load_table(path: &Path) -> Result<Tensor> {
+            tensor_of(&std::fs::read(path)?, &Device::new_cuda(0)?)
+        }
+
+        fn row(table: &Tensor, index: usize) -> Result<Tensor> {
+            Ok(table.get(index)?)
+        }
+
+        pub fn rows(files: &Files, wanted: &[usize], device: &Device) -> Result<Vec<Tensor>> {
+            let table = load_table(&files.table)?;
+            let mut found = Vec::new();
+            for &index in wanted {
+                let view = row(&table, index)?;
+                let values = view.to_dtype(DType::F32)?.to_vec1::<f32>()?;  //~ FT008
+                found.push(Tensor::from_vec(values, 4, &Device::Cpu)?.to_device(device)?);
+            }
+            Ok(found)
+        }
+        """,
+        path="model/src/lib.rs",
+        profile="candle",
+    ),
+    Example(
+        "read behind a switch that is on, or that decides what comes out",
+        """
+        const CLAMPED: bool = true;
+
+        impl Model {
+            pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+                let mut h = launch_layers(self, x)?;
+                if CLAMPED {
+                    let values = h.to_vec1::<f32>()?;  //~ FT008
+                    println!("{values:?}");
+                }
+                h = launch_layers(self, &h)?;
+                if std::env::var("DEBUG_MODEL").is_ok() {
+                    let values = h.to_vec1::<f32>()?.iter().map(|one| one.min(1.0)).collect();  //~ FT008
+                    println!("{values:?}");
+                    h = Tensor::new(values, &Device::Cpu)?.to_device(x.device())?;
+                }
+                Ok(h)
+            }
+        }
+        """,
+        path="model/src/lib.rs",
+        profile="candle",
+    ),
+)
 READBACK_VALID = (
+    Example(
+        "rows of a table that is loaded to the host",
+        """
+        fn load_table(kind: Kind, path: &Path) -> Result<Tensor> {
+            match kind {
+                Kind::One => load_named(path, "one"),
+                Kind::Other => load_named(path, "other"),
+            }
+        }
+
+        fn load_named(path: &Path, name: &str) -> Result<Tensor> {
+            tensor_of(&std::fs::read(path)?, name, &Device::Cpu)
+        }
+
+        fn row(table: &Tensor, index: usize) -> Result<Tensor> {
+            Ok(table.get(index)?)
+        }
+
+        pub fn rows(files: &Files, wanted: &[usize], device: &Device) -> Result<Vec<Tensor>> {
+            let table = load_table(files.kind, &files.table)?;
+            let mut found = Vec::new();
+            for &index in wanted {
+                let view = row(&table, index)?;
+                let values = view.to_dtype(DType::F32)?.to_vec1::<f32>()?;
+                found.push(Tensor::from_vec(values, 4, &Device::Cpu)?.to_device(device)?);
+            }
+            Ok(found)
+        }
+        """,
+        path="model/src/lib.rs",
+        profile="candle",
+    ),
+    Example(
+        "read that a debug switch guards, and that is printed or checked only",
+        """
+        const DEBUG_MODEL: bool = false;
+
+        impl Model {
+            pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+                let h = launch_layers(self, x)?;
+                if DEBUG_MODEL && let Ok(values) = h.flatten_all()?.to_vec1::<f32>() {
+                    println!("behind the layers: {:?}", &values[..5.min(values.len())]);
+                }
+                let is_debugged = std::env::var_os("MODEL_DEBUG_LAYERS").is_some();
+                for layer in &self.layers {
+                    launch_layer(layer, &h)?;
+                    if is_debugged {
+                        let values = h.to_vec1::<f32>()?;
+                        let mut most = f32::NEG_INFINITY;
+                        for one in &values {
+                            most = most.max(*one);
+                        }
+                        eprintln!("largest: {most}, of {}", values.len());
+                    }
+                }
+                if std::env::var("DUMP_MODEL").is_ok()
+                    && let Ok(values) = h.to_vec1::<f32>()
+                    && values.iter().any(|one| one.is_nan())
+                {
+                    println!("a NaN!");
+                }
+                Ok(h)
+            }
+        }
+        """,
+        path="model/src/lib.rs",
+        profile="candle",
+    ),
     Example(
         "answer for the user, behind the model",
         """

@@ -6,6 +6,7 @@ import re
 
 from audit.scanner.extract.facts import Call, CallKind, RegionKind
 from audit.scanner.link.consents import Consents
+from audit.scanner.link.debugging import is_for_debugging
 from audit.scanner.link.gates import Gates
 from audit.scanner.link.graph import CallGraph
 from audit.scanner.link.launches import Launches
@@ -101,6 +102,8 @@ class Pardons:
         tests = flow.tests_at(call.start, call.region)
         if self._graph.place_at(function, call) is Place.HOST or self._serves_host_branches(function):
             return "host-branch"
+        if is_for_debugging(function, call, flow):
+            return "debugging"
         if self._consents.is_given(function, call, tests):
             return "opt-in"
         if self._consents.is_given_by_callers(function, call):

@@ -11,12 +11,19 @@ from audit.scanner.extract.facts import Call, CallKind, RegionKind
 from audit.scanner.link.copies import Copies, round_trips
 from audit.scanner.link.graph import CallGraph
 from audit.scanner.link.launches import Launches
+from audit.scanner.link.loads import Loads
 from audit.scanner.link.pardons import Pardons
 from audit.scanner.link.picks import bound_truth, is_count, is_status, only_decides, picks_elements
 from audit.scanner.link.places import Place
 from audit.scanner.link.results import OPERANDS_PARDONS, HostResults, root
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
+
+# A local, and the methods that are called on it.
+_VIEWED = re.compile(r"(\w+)((?:\s*\??\s*\.\s*\w+\([^()]*\))*)\s*\??")
+_METHOD = re.compile(r"\.\s*(\w+)\(")
+# How many makers of tensors are followed back.
+_DEPTH = 4
 
 
 class Read(NamedTuple):
@@ -42,6 +49,7 @@ class Reads:
         self._graph = graph
         self._launches = launches
         self._pardons = pardons
+        self._loads = Loads(graph)
         self._host_name = any_pattern(graph.profile.transfer.host_name_patterns)
         self._host_only = any_pattern(graph.profile.transfer.host_only_patterns)
         self.found: dict[int, tuple[Read, ...]] = {}
@@ -214,11 +222,11 @@ class Reads:
             any(region.condition_start <= use < region.condition_end for region in refused) for use in uses
         )
 
-    def _is_made_by_host_code(self, function: Fn, read: Call, operand: str) -> bool:
+    def _is_made_by_host_code(self, function: Fn, place: Call, operand: str, depth: int = _DEPTH) -> bool:
         """Say whether an operand is what a function made on the host, of nothing that may be on a device."""
-        name = operand.strip().lstrip("&")
-        let = self._graph.flow(function).let_in_scope(name, read.start, read.region)
-        if let is None or self._graph.place_at(function, read) is Place.DEVICE:
+        name = self._viewed(operand)
+        let = self._graph.flow(function).let_in_scope(name, place.start, place.region)
+        if let is None or not depth or self._graph.place_at(function, place) is Place.DEVICE:
             return False
         made = max(
             (
@@ -232,15 +240,41 @@ class Reads:
         if made is None or function.text(made.end, let.value_end).strip("? \n"):
             return False
         makers = self._graph.resolver.resolve(function, made)
-        return bool(makers) and all(self._works_on_host(function, made, one) for one in makers)
+        return bool(makers) and all(self._works_on_host(function, made, one, depth) for one in makers)
 
-    def _works_on_host(self, function: Fn, call: Call, maker: Fn) -> bool:
+    def _viewed(self, operand: str) -> str:
+        """Return the local that an operand is, or is a view of; else the operand."""
+        operand = operand.strip().lstrip("&")
+        views = self._graph.profile.launch.views
+        taken = _VIEWED.fullmatch(operand)
+        return (
+            taken[1]
+            if taken is not None and views and set(_METHOD.findall(taken[2])) <= {*views}
+            else operand
+        )
+
+    def _works_on_host(self, function: Fn, call: Call, maker: Fn, depth: int) -> bool:
         """Say whether a function that is called has no tensor of its own, and is given none of a device."""
         if not self._graph.profile.uploads.isdisjoint(one.name for one in maker.facts.calls):
             return False
         if self._graph.operands.holds_tensor(maker):
-            return not maker.self_type and not self._pardons.hands_tensors_over(function, call, maker)
-        return maker.index not in self._launches.found and self._answers_from_host(maker)
+            return not maker.self_type and (
+                not self._pardons.hands_tensors_over(function, call, maker)
+                or self._is_given_host_data(function, call, maker, depth)
+            )
+        return maker.index not in self._launches.found and (
+            self._answers_from_host(maker) or self._loads.are_on_host(maker)
+        )
+
+    def _is_given_host_data(self, function: Fn, call: Call, maker: Fn, depth: int) -> bool:
+        """Say whether each tensor that a call gives was made on the host."""
+        arguments = self._graph.resolver.arguments(function, call)
+        parameters = [one for one in maker.facts.parameters if one.name != "self"]
+        return len(parameters) == len(arguments) and all(
+            self._is_made_by_host_code(function, call, argument, depth - 1)
+            for parameter, argument in zip(parameters, arguments, strict=True)
+            if self._graph.operands.names_device_type(parameter.type)
+        )
 
     def _answers_from_host(self, maker: Fn) -> bool:
         """Say whether a function makes a tensor of the host, or hands on what another one makes."""
@@ -347,7 +381,10 @@ def _is_only_recorded(function: Fn, call: Call, arguments: Sequence[str]) -> boo
     ):
         return False
     before = function.unit.data[function.facts.body_start : call.start].rstrip()
-    return before.endswith((b"{", b"}", b";")) and function.text(call.end, call.end + 1) == ";"
+    behind = function.text(call.end, function.facts.body_end)
+    if before.endswith(b"unsafe {"):
+        before, behind = before.removesuffix(b"unsafe {").rstrip(), behind.lstrip().removeprefix("}")
+    return before.endswith((b"{", b"}", b";")) and behind.startswith(";")
 
 
 _TURBOFISH = re.compile(r"::<[^<>]*>")
