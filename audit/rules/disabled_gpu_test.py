@@ -12,6 +12,7 @@ from audit.rules.forms.unknown_examples import DISABLED_VALID
 from audit.scanner.extract.facts import CallKind, ExitKind, MacroDefinition, RegionKind, Scope
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.cfg import Cfg, cfgs_of
+from audit.scanner.link.orphans import Orphans
 from audit.scanner.link.unit import Fn, Unit
 from audit.scanner.report import Level
 
@@ -73,8 +74,9 @@ class DisabledGpuTest(Rule):
         """Yield early returns, probes, ignored tests and gates that never open."""
         probes = Probes(judgement)
         leaving = _leaving_macros(judgement)
+        orphans = Orphans(judgement.workspace)
         for function in judgement.workspace.functions:
-            if not function.is_test_code or not function.has_body:
+            if not function.is_test_code or not function.has_body or orphans.has(function.unit):
                 continue
             if function.is_test and not judgement.summaries.is_device_off(function):
                 yield from _early_returns(function, probes, leaving)

@@ -197,7 +197,7 @@ READBACK_VALID = (
                         for one in &values {
                             most = most.max(*one);
                         }
-                        eprintln!("largest: {most}, of {}", values.len());
+                        eprintln!("largest={most} values_in_all={}", values.len());
                     }
                 }
                 if std::env::var("DUMP_MODEL").is_ok()
@@ -261,6 +261,19 @@ READBACK_VALID = (
     ),
 )
 DISABLED_VALID = (
+    Example(
+        "file in a folder of the tests that no module declares: it is never built",
+        """
+        #[test]
+        fn sums_are_kept() {
+            let Ok(device) = CudaContext::new(0) else { return };
+            assert!(sums(&device).is_ok());
+        }
+        """,
+        path="sums/tests/kept/sums.rs",
+        others={"sums/src/lib.rs": "pub mod totals;\n", "sums/tests/all.rs": "mod other;\n"},
+        profile="generic",
+    ),
     Example(
         "how this package opens a device is not known",
         """
@@ -406,6 +419,17 @@ PRINT_VALID = (
 )
 UNTESTED_VALID = (
     Example(
+        "file that no module declares: no build compiles it",
+        """
+        pub fn partial_sums(x: &CudaSlice<f32>, s: &Stream) -> Result<(), Error> {
+            s.launch_builder(&SUMS).arg(x).launch(shape())
+        }
+        """,
+        path="sums-cuda/src/partial.rs",
+        others={"sums-cuda/src/lib.rs": "pub mod totals;\n"},
+        profile="generic",
+    ),
+    Example(
         "test that reaches an operation through a trait, where no profile fits",
         """
         pub fn partial_sums(x: &CudaSlice<f32>, s: &Stream) -> Result<(), Error> {
@@ -432,6 +456,17 @@ UNTESTED_VALID = (
     ),
 )
 UNTESTED_INVALID = (
+    Example(
+        "nobody calls it, in a file that a module behind a path declares",
+        """
+        pub fn partial_sums(x: &CudaSlice<f32>, s: &Stream) -> Result<(), Error> {  //~ FT009
+            s.launch_builder(&SUMS).arg(x).launch(shape())
+        }
+        """,
+        path="sums-cuda/src/partial.rs",
+        others={"sums-cuda/src/lib.rs": '#[path = "partial.rs"]\npub mod sums;\n'},
+        profile="generic",
+    ),
     Example(
         "nobody calls it, where no profile fits",
         """

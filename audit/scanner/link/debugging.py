@@ -18,7 +18,7 @@ _TELLING = frozenset(
 _ASSERTING = re.compile(r"^(?:debug_)?assert(?:_\w+)?$|^panic$")
 _ASSIGNED = re.compile(r"(?:^|[;{}])\s*\*?\s*(\w+)(?:[.\w]|\[[^\[\]]*\])*\s*(?:<<|>>|[-+*/%&|^])?=(?![=>])")
 _CHANGING = frozenset({"push", "push_str", "insert", "extend", "append", "entry", "set", "store", "replace"})
-_COMMENT = re.compile(r"//[^\n]*")
+_NO_CODE = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*')
 
 
 def is_for_debugging(function: Fn, call: Call, flow: Flow) -> bool:
@@ -83,7 +83,7 @@ def _only_tells(function: Fn, region: Region) -> bool:
         for call in inside
     ):
         return False
-    body = _COMMENT.sub("", function.text(region.start, region.end))
+    body = _NO_CODE.sub("", function.text(region.start, region.end))
     changed = set(_ASSIGNED.findall(body))
     changed |= {
         function.text(call.start, call.name_start).lstrip("&*(").split(".")[0].strip()
