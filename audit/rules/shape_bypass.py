@@ -35,6 +35,43 @@ class ShapeBypass(Rule):
     follows_device_data = True
     invalid = (
         Example(
+            "storage of the device, whose types no profile knows, unpacked on the host for the other dtypes",
+            """
+            impl QCudaStorage {
+                pub fn dequantize(&self, n: usize) -> Result<CudaStorage> {
+                    let fast_kernel = matches!(self.dtype, Kind::Q4 | Kind::Q8);
+                    if fast_kernel {
+                        return launch_dequantize(&self.data, n, &self.device);
+                    }
+                    let buffer = self.device.dtoh_sync_copy(&self.data)?;  //~ FT011
+                    let mut out = vec![0.0; n];
+                    widen(&buffer, &mut out);
+                    self.device.storage_of(&out)
+                }
+            }
+            """,
+            path="store/src/cuda.rs",
+            others={
+                "store/src/lib.rs": """
+mod cuda;
+mod held;
+mod storage;
+""",
+                "store/src/held.rs": """
+pub struct CudaStorage {
+    parts: Parts,
+}
+
+pub struct QCudaStorage {
+    data: CudaSlice<u8>,
+    kind: Kind,
+    device: Device,
+}
+""",
+            },
+            profile="generic",
+        ),
+        Example(
             "size, mode or rank that the device does not take",
             """
             pub fn gpu_dot(a: &CudaBuffer<f32>, d: &GpuDevice) -> GpuResult<CudaBuffer<f32>> {
@@ -93,6 +130,54 @@ class ShapeBypass(Rule):
         ),
     )
     valid = (
+        Example(
+            "dispatch by storage, beside the storage that has the limit",
+            """
+            impl QStorage {
+                fn dequantize(&self, n: usize) -> Result<Storage> {
+                    match self {
+                        QStorage::Cpu(storage) => Ok(Storage::Cpu(storage.dequantize(n)?)),
+                        QStorage::Metal(storage) => Ok(Storage::Metal(storage.dequantize(n)?)),
+                        QStorage::Cuda(storage) => Ok(Storage::Cuda(storage.dequantize(n)?)),
+                    }
+                }
+            }
+            """,
+            path="store/src/storage.rs",
+            others={
+                "store/src/lib.rs": """
+mod cuda;
+mod held;
+mod storage;
+""",
+                "store/src/held.rs": """
+pub struct CudaStorage {
+    parts: Parts,
+}
+
+pub struct QCudaStorage {
+    data: CudaSlice<u8>,
+    kind: Kind,
+    device: Device,
+}
+""",
+                "store/src/cuda.rs": """
+impl QCudaStorage {
+    pub fn dequantize(&self, n: usize) -> Result<CudaStorage> {
+        let fast_kernel = matches!(self.dtype, Kind::Q4 | Kind::Q8);
+        if fast_kernel {
+            return launch_dequantize(&self.data, n, &self.device);
+        }
+        let buffer = self.device.dtoh_sync_copy(&self.data)?;
+        let mut out = vec![0.0; n];
+        widen(&buffer, &mut out);
+        self.device.storage_of(&out)
+    }
+}
+""",
+            },
+            profile="generic",
+        ),
         Example(
             "rest refused",
             """

@@ -20,6 +20,10 @@ _ALIAS = re.compile(rb"type (\w+)\s*=\s*([^;]+);")
 _LIST_TO_FILL = re.compile(r"&\s*(?:'\w+\s+)?mut\s+(?:Vec\s*<|\[)\s*(?:f(?:16|32|64)|bf16|T)\s*[>\]]")
 # A type that says itself that it is on the host: `TensorCpu`, `HostBuffer`.
 _HOST_TYPE = re.compile(r"^(?:Cpu|Host)(?:[A-Z]|$)|[a-z](?:Cpu|Host)(?:[A-Z]|$)")
+# A type that says itself that it holds data of a device: `CudaStorage`, `GpuMatrix`.
+_HELD_TYPE = re.compile(
+    r"^(?:Q|Quantized)?(?:Cuda|Gpu|Metal|Wgpu|Hip|Rocm|Vulkan)\w*(?:Storage|Tensor|Buffer|Slice|Array|Matrix|Vec|Vector)$"
+)
 _LEAVES = re.compile(r"(?:return|break|continue)\b")
 _DEPTH = 5
 _BRANCHES = frozenset({RegionKind.THEN, RegionKind.ELSE, RegionKind.ARM})
@@ -185,6 +189,8 @@ class Operands:
 
     def _is_host_word(self, word: str) -> bool:
         """Say whether a word of a type is a host type; a name that nothing is known of is none."""
+        if _HELD_TYPE.match(word):
+            return False
         return (
             word[0].islower()
             or len(word) == 1
