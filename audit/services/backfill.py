@@ -18,8 +18,8 @@ from audit.models import Branch, BranchScan, Repository, RowState, ScanRun
 from audit.scanner.line import CommitJob, LineJob, ScannedCommit
 from audit.scanner.line_processes import lines_scan
 from audit.scanner.pipeline import scanner_version
-from audit.scanner.profile import Profile, load_profile
-from audit.scanner.profile_choice import FAMILIES, GENERIC_PROFILE
+from audit.scanner.profile import GENERIC_PROFILE, Profile, load_profile
+from audit.scanner.profile_choice import FAMILIES
 from audit.scanner.ptx.driver import parts_of
 from audit.services import git_repository
 from audit.services.commit_line import PlannedCommit, commits_note, commits_planned

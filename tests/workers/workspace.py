@@ -85,5 +85,7 @@ def make_workspace(folder: Path) -> tuple[Repository, Commit]:
     """Make the workspace's repository, with one commit on its branch."""
     work = folder / "workspace"
     object_id = commit_files(work, FILES)
-    repository = make_repository("mini", kind=RepositoryKind.GIT_PATH, location=str(work))
+    repository = make_repository(
+        "mini", kind=RepositoryKind.GIT_PATH, location=str(work), profile="ferrotorch"
+    )
     return repository, Commit.objects.create(repository=repository, object_id=object_id)

@@ -12,7 +12,7 @@ from audit.imports.rows import ImportFormatError
 from audit.imports.sarif_checks import is_same_repository, sarif_check, tool_of
 
 
-def a_result(uri: str = "src/ops.rs", line: int = 1, **more: Any) -> dict[str, Any]:
+def a_result(uri: str = "src/ops.rs", line: float = 1, **more: Any) -> dict[str, Any]:
     place = {"artifactLocation": {"uri": uri} | more.pop("artifact", {}), "region": {"startLine": line}}
     return {"ruleId": "x", "message": {"text": "x"}, "locations": [{"physicalLocation": place}], **more}
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from audit.scanner.link.cargo import parse_packages
-from audit.scanner.profile import ProfileError, profile_names
-from audit.scanner.profile_choice import FAMILIES, GENERIC_PROFILE, choose_profile, profile_for
+from audit.scanner.profile import GENERIC_PROFILE, ProfileError, profile_names
+from audit.scanner.profile_choice import FAMILIES, choose_profile, profile_for
 from audit.scanner.source.memory import MemorySource
 
 

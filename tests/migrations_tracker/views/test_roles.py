@@ -235,10 +235,10 @@ def test_a_header_for_programs_opens_nothing_to_who_is_logged_in(
     site: FallbackSite, person_client: Client
 ) -> None:
     for header in ("Basic cGV0cmE6eA==", "Bearer fa_nothing", "x"):
-        shown = {"headers": {"Authorization": header}}
+        shown = {"Authorization": header}
         for name in ("site-detail", "site-timeline"):
-            assert person_client.get(reverse(name, args=[site.pk]), **shown).status_code == NOT_FOUND, name
-        said = person_client.post(reverse("site-comment", args=[site.pk]), {"text": "Hello."}, **shown)
+            assert person_client.get(reverse(name, args=[site.pk]), headers=shown).status_code == NOT_FOUND
+        said = person_client.post(reverse("site-comment", args=[site.pk]), {"text": "Hello."}, headers=shown)
         assert said.status_code == NOT_FOUND
     assert not site.comments.exists()
 
