@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import BigIntegerField, Count, F, OuterRef, Q, QuerySet, Subquery, Window
+from django.db.models.functions import Coalesce, RowNumber
 
 from audit.knowledge.labels import Label, LabelVerdict, item_name
-from audit.models import Precedent, PrecedentKind, Repository, Result
+from audit.models import LineageRuling, Precedent, PrecedentKind, Repository, Result
 from audit.selectors.rules import rule_get
 
 # The other kinds don't say whether it is a site: one may be left as it is for either reason.
@@ -73,11 +73,20 @@ class FieldPrecision:
 def rulings_judging(
     *, repositories: QuerySet[Repository], rule_id: str = "", form: str = ""
 ) -> QuerySet[Precedent]:
-    """Return the ruling in force on each site that says whether it is one; of several the newest."""
-    in_force = Precedent.objects.filter(
-        repository__in=repositories, ended_at=None, kind__in=VERDICTS
-    ).order_by("site_id", "-id")
-    newest = Precedent.objects.filter(pk__in=in_force.distinct("site_id").values("pk"))
+    """Return the ruling in force on each site that says whether it is one; of several the newest.
+
+    A ruling on a site that people made a part of another one is a ruling on that one, its `judged_site`.
+    """
+    merged = LineageRuling.objects.filter(merged_site=OuterRef("site_id"), undone_at=None)
+    judged = Precedent.objects.annotate(
+        judged_site=Coalesce(
+            Subquery(merged.values("site_id")[:1]), F("site_id"), output_field=BigIntegerField()
+        )
+    )
+    in_force = judged.filter(repository__in=repositories, ended_at=None, kind__in=VERDICTS).annotate(
+        nth=Window(RowNumber(), partition_by="judged_site", order_by="-id")
+    )
+    newest = judged.filter(pk__in=in_force.filter(nth=1).values("pk"))
     wanted = {"rule_id": rule_id, "form": form}
     return newest.filter(**{column: value for column, value in wanted.items() if value})
 
@@ -115,7 +124,7 @@ def labels(*, repository: Repository, rule_id: str = "", form: str = "", commit:
     if commit:
         rulings = rulings.filter(commit__object_id__startswith=commit)
     ruled_on = Result.objects.filter(
-        site=OuterRef("site_id"),
+        site=OuterRef("judged_site"),
         scan_run__commit=OuterRef("commit"),
         path=OuterRef("path"),
         start_line=OuterRef("line"),

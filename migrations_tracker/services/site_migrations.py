@@ -55,8 +55,8 @@ def site_migration_transition(
             migration, site, site_is_open(site=site), to, actor, reason, expires_on=expires_on
         )
         said = reason.replace("\0", "").strip()
-        if source is Status.SUPPRESSED:
-            precedents_end(site=site, kinds=[PrecedentKind.SUPPRESSED], because=said or "It was taken back.")
+        if source in _RULINGS and (source is Status.SUPPRESSED or to is Status.OPEN):
+            precedents_end(site=site, kinds=[_RULINGS[source]], because=said or "It was taken back.")
         if is_ruling:
             _remember(site, to, actor, said, clause_id)
         return migration

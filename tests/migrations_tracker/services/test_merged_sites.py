@@ -8,9 +8,20 @@ from django.test import Client
 from django.urls import reverse
 
 from audit.errors import AuditError
-from audit.models import FallbackSite, HeldSite, LineageRuling, Repository, Result, SiteEvent, SiteState
+from audit.models import (
+    FallbackSite,
+    HeldSite,
+    LineageRuling,
+    PrecedentKind,
+    Repository,
+    Result,
+    SiteEvent,
+    SiteState,
+)
 from audit.scanner.report import Result as Found
+from audit.selectors.field_precision import field_precision, labels
 from audit.selectors.site_identity import site_identity
+from audit.services.precedents import precedent_record
 from migrations_tracker.errors import PlanError
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import SiteMigration, Transition
@@ -157,6 +168,23 @@ def test_a_migration_that_was_over_is_reopened_and_one_that_is_begun_is_not_hidd
     lineage_join(later=later, earlier=earlier, actor=ada, reason=WHY)
     assert SiteMigration.objects.get(site=earlier).status == Status.REOPENED
     assert Transition.objects.filter(site_migration__site=earlier).latest("pk").cause == "scanner"
+
+
+def test_rulings_on_both_are_one_judgement_of_the_site_that_stays(repository: Repository, ada: User) -> None:
+    earlier = site(RELU)
+    precedent_record(site=earlier, kind=PrecedentKind.CATEGORY, decision="A", reason=WHY, actor=ada)
+    scan(repository, rewritten())
+    later = site(CLAMP)
+    precedent_record(site=later, kind=PrecedentKind.NOT_A_SITE, reason=WHY, actor=ada)
+    both = field_precision(repositories=Repository.objects.all())
+    assert (both.judged, both.not_sites) == (2, 1)
+    ruling = lineage_join(later=later, earlier=earlier, actor=ada, reason=WHY)
+    found = field_precision(repositories=Repository.objects.all())
+    assert (found.judged, found.not_sites) == (1, 1)
+    [label] = labels(repository=repository)
+    assert (label.line, label.end_line) == (40, rewritten().region.end_line)
+    lineage_undo(ruling=LineageRuling.objects.get(pk=ruling.pk), actor=ada)
+    assert field_precision(repositories=Repository.objects.all()).judged == 2
 
 
 def test_what_ended_as_it_began_is_proposed_first(repository: Repository) -> None:

@@ -25,7 +25,7 @@ from migrations_tracker.selectors.site_knowledge import SiteKnowledge, site_know
 from migrations_tracker.services.comments import comment_create
 from migrations_tracker.services.precedents import precedent_follow
 from migrations_tracker.services.site_migrations import site_migration_transition
-from tests.factories import ingest, make_report, make_repository, make_result, make_user
+from tests.factories import ingest, make_own_policy, make_report, make_repository, make_result, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -114,6 +114,38 @@ def test_a_ruling_that_is_taken_back_is_offered_no_more(sites: list[FallbackSite
     with pytest.raises(PlanError, match="not in force"):
         precedent_follow(precedent=precedent, site=of(sites, "gelu"), actor=ada)
     assert not PrecedentOpinion.objects.exists()
+
+
+def test_a_clause_of_another_repository_is_not_one_of_the_same_number_here(
+    sites: list[FallbackSite], ada: User
+) -> None:
+    relu = of(sites, "relu")
+    make_own_policy(relu.repository, ada)
+    site_migration_transition(site=relu, to=Status.ACCEPTED, actor=ada, reason="By P1.", clause_id="P1")
+    precedent = Precedent.objects.get(site=relu)
+    for name, has_own in (("bare", False), ("other", True)):
+        elsewhere = make_repository(name)
+        if has_own:
+            make_own_policy(elsewhere, ada)
+        ingest(elsewhere, make_report([make_result("minitorch_gpu::ops::relu")]))
+        there = FallbackSite.objects.get(repository=elsewhere)
+        precedent_follow(precedent=precedent, site=there, actor=ada)
+        followed = Precedent.objects.get(site=there)
+        assert (followed.kind, followed.clause_id, followed.policy_version) == ("accepted", "", "")
+    gelu = of(sites, "gelu")
+    precedent_follow(precedent=precedent, site=gelu, actor=ada)
+    assert Precedent.objects.get(site=gelu).clause_id == "P1"
+
+
+def test_an_acceptance_that_is_taken_back_is_in_force_no_more(sites: list[FallbackSite], ada: User) -> None:
+    relu = of(sites, "relu")
+    site_migration_transition(site=relu, to=Status.ACCEPTED, actor=ada, reason="A real one.")
+    site_migration_transition(site=relu, to=Status.PLANNED, actor=ada)
+    site_migration_transition(site=relu, to=Status.ACCEPTED, actor=ada, reason="Not this month.")
+    assert Precedent.objects.filter(site=relu, ended_at=None).count() == 1
+    site_migration_transition(site=relu, to=Status.OPEN, actor=ada, reason="It is none.")
+    assert not Precedent.objects.filter(site=relu, ended_at=None).exists()
+    assert Precedent.objects.filter(site=relu).latest("pk").ended_because == "It is none."
 
 
 def test_what_can_not_be_followed_leaves_no_opinion(sites: list[FallbackSite], ada: User) -> None:
