@@ -282,7 +282,7 @@ _PROOFS = ("", "&shows=nothing-proved", "&shows=without-gpu", "&verdict=failed",
 def operations(branch: Branch) -> Iterator[str]:
     """Yield what the API answers, each list as it opens, most with its deepest page or a rare filter."""
     from audit.models import CapabilityGap, FallbackSite, PullRequest, ScanRequest
-    from migrations_tracker.models import MigrationReport, Notice, Plan, Watch
+    from migrations_tracker.models import BulkChange, MigrationReport, Notice, Plan, Schedule, Watch
     from workers.models import VerificationRequest
 
     slug, states = branch.repository.slug, branch.site_states.filter(is_open=True)
@@ -309,6 +309,8 @@ def operations(branch: Branch) -> Iterator[str]:
     yield from (f"{base}/units", f"{base}/next-units", f"{API}/units/{unit.pk}")
     yield from (f"{base}/reports", f"{base}/report-schedules")
     yield f"{API}/reports/{MigrationReport.objects.filter(branch=branch).latest('id').pk}"
+    yield f"{API}/bulk-changes/{BulkChange.objects.latest('item_count').pk}"
+    yield from (f"{base}/people", f"{API}/schedules/{Schedule.objects.latest('id').pk}")
     yield f"{API}/verification-requests/{VerificationRequest.objects.latest('id').pk}"
     yield from (f"{API}/rules", f"{API}/rules/FT001", f"{API}/clauses", f"{API}/clauses/F1")
     # What came before the versioned API and is still answered.
