@@ -107,7 +107,9 @@ def _of_the_repository(branch: Branch) -> Iterator[str]:
     slug, newest, first = branch.repository.slug, branch.last_scan, branch.scan_runs.earliest("pk")
     assert newest is not None
     base = f"/repositories/{slug}"
-    yield from (f"{base}/{rest}" for rest in ("", "dashboard/", "settings/", "people/", "policy/"))
+    yield from (
+        f"{base}/{rest}" for rest in ("", "dashboard/", "settings/", "people/", "policy/", "suppressions/")
+    )
     yield from (f"{base}/policy/clauses/{rest}" for rest in ("add/", "P1/", "P1/edit/"))
     yield from (f"{base}/history/{rest}" for rest in ("", "?by=rule", "?by=crate", "?by=outcome"))
     yield from (f"{base}/changes/?from={first.pk}&to={newest.pk}{rest}" for rest in ("", "&kind=closed"))
@@ -310,6 +312,7 @@ def operations(branch: Branch) -> Iterator[str]:
     yield from (f"{base}/reports", f"{base}/report-schedules")
     yield f"{API}/reports/{MigrationReport.objects.filter(branch=branch).latest('id').pk}"
     yield f"{API}/bulk-changes/{BulkChange.objects.latest('item_count').pk}"
+    yield f"{base}/suppressions"
     yield from (f"{base}/people", f"{API}/schedules/{Schedule.objects.latest('id').pk}")
     yield f"{API}/verification-requests/{VerificationRequest.objects.latest('id').pk}"
     yield from (f"{API}/rules", f"{API}/rules/FT001", f"{API}/clauses", f"{API}/clauses/F1")
