@@ -308,7 +308,7 @@ def operations(branch: Branch) -> Iterator[str]:
     yield f"{API}/watches?cursor={_deep(Watch.objects.all(), '-id')}"
     yield f"{API}/inbox?cursor={_deep(Notice.objects.exclude(people=None), '-id')}"
     yield from (f"{API}/watches", f"{API}/inbox", f"{base}/gaps", f"{API}/gaps/{gaps.earliest('id').pk}")
-    yield from (f"{base}/units", f"{base}/next-units", f"{API}/units/{unit.pk}")
+    yield from (f"{base}/units", f"{base}/next-units?person=person-0", f"{API}/units/{unit.pk}")
     yield from (f"{base}/reports", f"{base}/report-schedules")
     yield f"{API}/reports/{MigrationReport.objects.filter(branch=branch).latest('id').pk}"
     yield f"{API}/bulk-changes/{BulkChange.objects.latest('item_count').pk}"
