@@ -38,8 +38,9 @@ _KINDS = {
     "commits": ReferenceKind.COMMIT,
 }
 _NUMBER = re.compile(
-    r"(?P<pull>\b(?:pull request|pull|PR|MR)\s*)?(?<![\w/&#])(?:GH-|#)(?P<number>[1-9]\d{0,6})\b|"
-    r"\b(?:pull request|PR)\s+(?P<bare>[1-9]\d{0,6})\b",
+    r"\b(?:pull requests?|pulls?|merge requests?|PRs?|MRs?)\s*(?:GH-|#|!)(?P<pull>[1-9]\d{0,6})\b|"
+    r"(?<![\w/&#])(?:GH-|#)(?P<issue>[1-9]\d{0,6})\b|"
+    r"\b(?:pull request|merge request|PR|MR)\s+(?P<bare>[1-9]\d{0,6})\b",
     re.IGNORECASE,
 )
 _SHA = re.compile(r"(?<![\w/.:-])(?P<tick>`?)(?P<sha>[0-9a-f]{7,40})(?P=tick)(?![\w-])")
@@ -66,10 +67,10 @@ def _references(text: str) -> Iterator[Reference]:
             yield Reference(kind, str(int(match[2])))
     rest = re.sub(r"https?://\S+", " ", text)
     for match in _NUMBER.finditer(rest):
-        is_pull = bool(match["pull"] or match["bare"])
-        yield Reference(
-            ReferenceKind.PULL if is_pull else ReferenceKind.ISSUE, match["number"] or match["bare"]
-        )
+        if match["issue"]:
+            yield Reference(ReferenceKind.ISSUE, match["issue"])
+        else:
+            yield Reference(ReferenceKind.PULL, match["pull"] or match["bare"])
     for match in _SHA.finditer(rest):
         if _is_commit(match, rest):
             yield Reference(ReferenceKind.COMMIT, match["sha"])

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from audit.knowledge.references import Reference, ReferenceKind, find_references, find_sites
 
 
@@ -25,3 +27,13 @@ def test_a_site_is_named_by_word_link_or_address() -> None:
         13,
         14,
     )
+
+
+@pytest.mark.parametrize("text", ["PR#12", "PR #12", "PRs #12", "MR !12", "MR!12", "merge request 12"])
+def test_a_pull_request_is_one_however_its_number_is_joined_to_the_word(text: str) -> None:
+    assert find_references(f"See {text}.") == (Reference(ReferenceKind.PULL, "12"),)
+
+
+@pytest.mark.parametrize("text", ["SPR#12", "!12", "PR#12a", "a/b#12"])
+def test_what_only_looks_like_a_pull_request_is_none(text: str) -> None:
+    assert find_references(f"See {text}.") == ()
