@@ -6,6 +6,8 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
+from migrations_tracker.charsets import Utf8Requests
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "migrations_tracker.settings")
 
-application = get_wsgi_application()
+application = Utf8Requests(get_wsgi_application())
