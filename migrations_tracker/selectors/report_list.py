@@ -13,7 +13,9 @@ _SCANS_SHOWN = 200
 def report_list(*, branch: Branch, cursor: str = "") -> KeysetPage[MigrationReport]:
     """Return one page of a branch's reports, newest first."""
     reports = MigrationReport.objects.filter(branch=branch).defer("document")
-    rows = reports.select_related("scan_run__commit", "since_scan__commit", "requested_by")
+    rows = reports.select_related(
+        "branch__repository", "scan_run__commit", "since_scan__commit", "requested_by"
+    )
     return keyset_page(rows, columns=("id",), cursor=cursor, size=PAGE_SIZE, is_descending=True)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 
 import pytest
@@ -11,7 +13,7 @@ from django.contrib.auth.models import User
 from audit.models import Repository
 from migrations_tracker.models import MigrationReport, Person, Plan, WorkUnit
 from migrations_tracker.roles import Role
-from migrations_tracker.services.migration_reports import report_execute
+from migrations_tracker.services.migration_reports import report_create, report_execute
 from tests.factories import make_member, make_user
 from tests.migrations_tracker.api.v1.conftest import Ask, asker
 from tests.migrations_tracker.plan_fixture import make_plan
@@ -111,6 +113,17 @@ def test_scans_are_asked_for_and_followed(repository: Repository, ask: Ask) -> N
     assert asked.status_code == 202
     request = ask("GET", f"scan-requests/{asked.json()['request']}").json()
     assert request["state"] == "pending"
+
+
+def test_many_reports_are_listed_by_as_many_queries_as_one(
+    repository: Repository,
+    ask: Ask,
+    django_assert_max_num_queries: Callable[[int], AbstractContextManager[None]],
+) -> None:
+    for _ in range(15):
+        report_create(branch=repository.branches.get(), since=None, actor=None)
+    with django_assert_max_num_queries(12):
+        assert len(ask("GET", "repositories/minitorch/reports").json()["items"]) == 15
 
 
 def test_reports_are_mailed_by_a_schedule(plan: Plan, settings: object) -> None:
