@@ -74,6 +74,8 @@ class EntryRevision(models.Model):
     title = models.CharField(max_length=200)
     text = models.TextField(blank=True)
     tags = ArrayField(models.CharField(max_length=40), default=list, blank=True)
+    #: What it was attached to, as it is written; null where that was not kept.
+    attached = ArrayField(models.CharField(max_length=320), null=True, blank=True)
     is_draft = models.BooleanField()
     note = models.CharField(max_length=300, blank=True)
     restored_from = models.PositiveIntegerField(null=True, blank=True)

@@ -75,6 +75,7 @@ def entry_save(
             title=title,
             text=text,
             tags=clean_tags,
+            attached=[f"{link.kind}:{link.target}" for link in links if not link.line],
             is_draft=is_draft,
             note=note.replace("\0", "").strip()[:300],
             restored_from=restored_from,
@@ -91,22 +92,33 @@ def entry_save(
 
 
 def entry_restore(
-    *, entry: KnowledgeEntry, number: int, actor: User, repositories: QuerySet[Repository] | None = None
+    *,
+    entry: KnowledgeEntry,
+    number: int,
+    actor: User,
+    repositories: QuerySet[Repository] | None = None,
+    seen_number: int | None = None,
 ) -> EntryRevision:
-    """Publish an earlier revision again, as a new one: nothing in the history is lost."""
+    """Publish an earlier revision again, as a new one: nothing in the history is lost.
+
+    `seen_number` is the newest revision that the person saw: one that came since is not overtaken.
+    """
     revision = EntryRevision.objects.filter(entry=entry, number=number).first()
     if revision is None:
         raise AuditError(f"The entry has no revision {number}.")
-    attached = EntryLink.objects.filter(entry=entry, origin=LinkOrigin.ATTACHED)
+    attached = revision.attached
+    if attached is None:
+        attached = [str(link) for link in EntryLink.objects.filter(entry=entry, origin=LinkOrigin.ATTACHED)]
     return entry_save(
         entry=entry,
         actor=actor,
         title=revision.title,
         text=revision.text,
         tags=revision.tags,
-        attached=[str(link) for link in attached],
+        attached=attached,
         is_draft=False,
         repositories=repositories,
+        seen_number=seen_number,
         note=f"Revision {number} again",
         restored_from=number,
     )

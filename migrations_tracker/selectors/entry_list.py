@@ -78,7 +78,7 @@ def revision_list(*, entry: KnowledgeEntry, may_write: bool) -> list[EntryRevisi
 
 
 def revision_diff(*, before: EntryRevision | None, after: EntryRevision) -> Sequence[DiffLine]:
-    """Compare two revisions line by line: the title, the tags, then the text.
+    """Compare two revisions line by line: the title, the tags, what it is attached to, then the text.
 
     Where so much differs that comparing takes long, it is shown whole, and that is said.
     """
@@ -99,4 +99,7 @@ def revision_diff(*, before: EntryRevision | None, after: EntryRevision) -> Sequ
 def _lines(revision: EntryRevision | None) -> list[str]:
     if revision is None:
         return []
-    return [f"Title: {revision.title}", f"Tags: {', '.join(revision.tags)}", *revision.text.split("\n")]
+    head = [f"Title: {revision.title}", f"Tags: {', '.join(revision.tags)}"]
+    if revision.attached is not None:
+        head.append(f"Attached to: {', '.join(revision.attached)}")
+    return [*head, *revision.text.split("\n")]

@@ -102,13 +102,14 @@ def entry_history(request: SignedInRequest, pk: int) -> HttpResponse:
 def entry_revert(request: SignedInRequest, pk: int) -> HttpResponse:
     """Publish an earlier revision again."""
     entry = _entry(request, pk)
-    number = request.POST.get("revision", "")
+    number, seen = request.POST.get("revision", ""), request.POST.get("number", "")
     try:
-        if not (number.isascii() and number.isdigit() and len(number) < 9):
+        if not _is_number(number):
             raise AuditError("Choose a revision.")
         entry_restore(
             entry=entry,
             number=int(number),
+            seen_number=int(seen) if _is_number(seen) else None,
             actor=request.user,
             repositories=repositories_seen_by(request.user),
         )
@@ -117,6 +118,10 @@ def entry_revert(request: SignedInRequest, pk: int) -> HttpResponse:
     else:
         messages.success(request, f"Revision {number} is published again, as a new one.")
     return redirect(entry)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 9
 
 
 def _entry(request: SignedInRequest, pk: int) -> KnowledgeEntry:
@@ -159,7 +164,12 @@ def _overtaken(
 ) -> dict[str, object]:
     """Show what saving would change in the revision that somebody else saved; the form goes on from it."""
     newest = EntryRevision.objects.filter(entry=entry).select_related("author").latest("number")
-    typed = EntryRevision(title=data["title"], text=data["text"], tags=_tags(data["tags"]))
+    typed = EntryRevision(
+        title=data["title"],
+        text=data["text"],
+        tags=_tags(data["tags"]),
+        attached=[line.strip() for line in data["attached"].splitlines() if line.strip()],
+    )
     values = request.POST.copy()
     values["number"] = str(newest.number)
     form = EntryForm(values)
@@ -207,11 +217,13 @@ def _save(
 
 def _initial(entry: KnowledgeEntry) -> dict[str, object]:
     newest = entry.revisions.latest("number")
-    attached = entry.links.filter(origin=LinkOrigin.ATTACHED)
+    attached = newest.attached
+    if attached is None:
+        attached = [str(link) for link in entry.links.filter(origin=LinkOrigin.ATTACHED)]
     return {
         "title": newest.title,
         "text": newest.text,
         "tags": ", ".join(newest.tags),
-        "attached": "\n".join(str(link) for link in attached),
+        "attached": "\n".join(attached),
         "number": entry.latest_number,
     }

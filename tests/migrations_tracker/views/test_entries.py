@@ -105,6 +105,31 @@ def test_who_was_overtaken_sees_what_saving_again_replaces(mary: User, root_clie
     ]
 
 
+def test_what_somebody_attached_meanwhile_is_not_dropped_unseen(mary: User, root_client: Client) -> None:
+    entry = write(mary, "One.")
+    edit = reverse("entry-edit", args=[entry.pk])
+    entry_save(entry=entry, actor=mary, title="How", text="One.", attached=["rule:FT002"], is_draft=False)
+    typed = {"title": "How", "text": "One.", "number": "1", "action": "publish"}
+    text = root_client.post(edit, typed).content.decode()
+    assert "<del>- Attached to: rule:FT002</del>" in text
+    assert root_client.post(edit, {**typed, "number": "2"}).status_code == 302
+    assert not entry.links.exists()
+    restore = reverse("entry-restore", args=[entry.pk])
+    root_client.post(restore, {"revision": "2", "number": "2"})
+    assert not entry.links.exists(), "revision 3 came since"
+    root_client.post(restore, {"revision": "2", "number": "3"})
+    assert [str(link) for link in entry.links.all()] == ["rule:FT002"]
+
+
+def test_a_draft_keeps_what_it_is_to_be_attached_to(mary: User, root_client: Client) -> None:
+    entry = write(mary, "One.")
+    edit = reverse("entry-edit", args=[entry.pk])
+    typed = {"title": "How", "text": "Two.", "number": "1", "attached": "rule:FT002", "action": "draft"}
+    assert root_client.post(edit, typed).status_code == 302
+    assert not entry.links.exists()
+    assert "rule:FT002</textarea>" in root_client.get(edit).content.decode()
+
+
 def test_pages_hide_drafts_and_show_what_is_published(
     mary: User, ada_client: Client, root_client: Client, site: FallbackSite
 ) -> None:
