@@ -210,10 +210,11 @@ def test_a_lead_of_one_repository_writes_entries_of_it_alone(repository: Reposit
     given = {"title": "T", "text": "Look.", "action": "draft"}
     assert client.post(add, given).status_code == 422
     assert client.post(add, {**given, "repository": "othertorch"}).status_code == 403
-    # The role is asked for in the repository that the address names; the entry would be another's.
+    # An address that names one repository and a form that names another belong to neither.
     for sent in ("", "othertorch"):
         assert client.post(f"{add}?repository=minitorch", {**given, "repository": sent}).status_code in {
             403,
+            404,
             422,
         }
     assert not KnowledgeEntry.objects.exists()
