@@ -6,17 +6,18 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from audit.knowledge.differences import shared_ends
+from audit.knowledge.differences import BoundedMatcher, TooMuchWorkError, WorkBudget, shared_ends
 from audit.policy.clauses import CURRENT_VERSION, Clause, load_policy
 from audit.scanner.report import Level
 
 _VERSION = re.compile(r"(?P<house>[1-9]\d{0,5})(?:\+(?P<own>[1-9]\d{0,8}))?")
 _TOKEN = re.compile(r"\s+|\w+\s*|[^\w\s]\s*")
-# Comparing takes time by the square of the words: what is longer, its common ends apart, is shown whole.
-MOST_WORDS = 600
+# Pairs of equal words that are looked at for a part, and for all the clauses of a comparison. What needs more
+# is shown whole, its common ends apart.
+MOST_WORK_OF_PART = 500_000
+MOST_WORK = 5_000_000
 # The parts of a clause, as they are compared and called.
 _PARTS = (
     ("title", "Title"),
@@ -73,7 +74,7 @@ class Words(NamedTuple):
 
 
 class ChangedPart(NamedTuple):
-    """A part of a clause that is not what it was; `is_whole` where it was too long to compare its words."""
+    """A part of a clause that is not what it was; `is_whole` where its words are not compared."""
 
     label: str
     words: tuple[Words, ...]
@@ -126,11 +127,12 @@ def compare_editions(old: Edition, new: Edition) -> EditionDifference:
     """
     before, after = old.keyed, new.keyed
     both = [(before[key], clause) for key, clause in after.items() if key in before]
+    budget = WorkBudget(MOST_WORK)
     rule_ids = sorted({*old.levels, *new.levels})
     return EditionDifference(
         added=tuple(clause for key, clause in after.items() if key not in before),
         removed=tuple(clause for key, clause in before.items() if key not in after),
-        changed=tuple(ChangedClause(now, _parts(was, now)) for was, now in both if was != now),
+        changed=tuple(ChangedClause(now, _parts(was, now, budget)) for was, now in both if was != now),
         levels=tuple(
             ChangedLevel(rule_id, old.levels.get(rule_id), new.levels.get(rule_id))
             for rule_id in rule_ids
@@ -149,21 +151,24 @@ def levels_profile(edition: Edition, *, name: str, extends: str) -> str:
     )
 
 
-def word_difference(before: str, after: str) -> tuple[Words, ...]:
+def word_difference(before: str, after: str, budget: WorkBudget) -> tuple[Words, ...]:
     """Return a text with what was taken out of it and what was put in, word by word.
 
-    Where `is_long` says so, the first and the last words that both share, and what is between them whole.
+    Raises `TooMuchWorkError` where the budget does not suffice.
     """
     start, old, new, end = _parted(before, after)
-    between = _whole(old, new) if _are_long(old, new) else _words(old, new)
-    ends = (Words("same", "".join(start)), *between, Words("same", "".join(end)))
+    return _between(start, tuple(_words(old, new, budget)), end)
+
+
+def whole_difference(before: str, after: str) -> tuple[Words, ...]:
+    """Return the first and the last words that both texts share, and what is between them whole."""
+    start, old, new, end = _parted(before, after)
+    return _between(start, (Words("removed", "".join(old)), Words("added", "".join(new))), end)
+
+
+def _between(start: Sequence[str], words: Sequence[Words], end: Sequence[str]) -> tuple[Words, ...]:
+    ends = (Words("same", "".join(start)), *words, Words("same", "".join(end)))
     return tuple(words for words in ends if words.text)
-
-
-def is_long(before: str, after: str) -> bool:
-    """Tell whether two texts differ in more words than are compared one by one."""
-    _, old, new, _ = _parted(before, after)
-    return _are_long(old, new)
 
 
 def _parted(before: str, after: str) -> tuple[list[str], list[str], list[str], list[str]]:
@@ -173,17 +178,8 @@ def _parted(before: str, after: str) -> tuple[list[str], list[str], list[str], l
     return old[:start], old[start : len(old) - end], new[start : len(new) - end], old[len(old) - end :]
 
 
-def _are_long(old: Sequence[str], new: Sequence[str]) -> bool:
-    return max(len(old), len(new)) > MOST_WORDS
-
-
-def _whole(old: Sequence[str], new: Sequence[str]) -> Iterator[Words]:
-    yield Words("removed", "".join(old))
-    yield Words("added", "".join(new))
-
-
-def _words(old: Sequence[str], new: Sequence[str]) -> Iterator[Words]:
-    for tag, old_start, old_end, new_start, new_end in SequenceMatcher(None, old, new, False).get_opcodes():
+def _words(old: Sequence[str], new: Sequence[str], budget: WorkBudget) -> Iterator[Words]:
+    for tag, old_start, old_end, new_start, new_end in BoundedMatcher(old, new, budget).get_opcodes():
         if tag == "equal":
             yield Words("same", "".join(new[new_start:new_end]))
             continue
@@ -193,16 +189,24 @@ def _words(old: Sequence[str], new: Sequence[str]) -> Iterator[Words]:
             yield Words("added", "".join(new[new_start:new_end]))
 
 
-def _parts(was: Clause, now: Clause) -> tuple[ChangedPart, ...]:
+def _parts(was: Clause, now: Clause, budget: WorkBudget) -> tuple[ChangedPart, ...]:
     return tuple(
-        _part(label, _text(was, name), _text(now, name), is_code=name in ("right", "wrong"))
+        _part(label, _text(was, name), _text(now, name), budget, is_code=name in ("right", "wrong"))
         for name, label in _PARTS
         if getattr(was, name) != getattr(now, name)
     )
 
 
-def _part(label: str, was: str, now: str, *, is_code: bool) -> ChangedPart:
-    return ChangedPart(label, word_difference(was, now), is_code=is_code, is_whole=is_long(was, now))
+def _part(label: str, was: str, now: str, budget: WorkBudget, *, is_code: bool) -> ChangedPart:
+    """Compare a part within its own limit and within what is left for all of them."""
+    own = WorkBudget(min(MOST_WORK_OF_PART, budget.left))
+    allowed = own.left
+    try:
+        return ChangedPart(label, word_difference(was, now, own), is_code=is_code, is_whole=False)
+    except TooMuchWorkError:
+        return ChangedPart(label, whole_difference(was, now), is_code=is_code, is_whole=True)
+    finally:
+        budget.spend(allowed - own.left)
 
 
 def _text(clause: Clause, name: str) -> str:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from django.db.models import F, Q, QuerySet
 from django.http import QueryDict
 
-from audit.knowledge.differences import shared_ends
+from audit.knowledge.differences import BoundedMatcher, TooMuchWorkError, WorkBudget, shared_ends
 from audit.models import EntryRevision, KnowledgeEntry, Repository
 from migrations_tracker.selectors.keyset import KeysetPage, keyset_page
 
 PAGE_SIZE = 30
 REVISIONS_SHOWN = 100
 CONTEXT_LINES = 3
-# Pairs of lines that are compared at most: a thousand lines with a thousand.
-MOST_PAIRS = 1_000_000
+# Pairs of equal lines that are looked at for a comparison.
+MOST_WORK = 3_000_000
+
+Opcode = tuple[str, int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +86,26 @@ def revision_diff(*, before: EntryRevision | None, after: EntryRevision) -> Sequ
     old, new = _lines(before), _lines(after)
     start, end = shared_ends(old, new)
     removed, added = old[start : len(old) - end], new[start : len(new) - end]
-    if len(removed) * len(added) > MOST_PAIRS:
+    try:
+        groups = list(BoundedMatcher(old, new, WorkBudget(MOST_WORK)).get_grouped_opcodes(CONTEXT_LINES))
+    except TooMuchWorkError:
         return [
             DiffLine("", "Too many lines differ to compare them one by one: they are shown whole."),
             *(DiffLine("removed", line) for line in removed),
             *(DiffLine("added", line) for line in added),
         ]
-    kinds = {"+": "added", "-": "removed"}
-    lines = difflib.unified_diff(old, new, n=CONTEXT_LINES, lineterm="")
-    return [DiffLine(kinds.get(line[:1], ""), line[1:]) for line in list(lines)[3:]]
+    return [line for number, group in enumerate(groups) for line in _hunk(group, old, new, number)]
+
+
+def _hunk(group: Sequence[Opcode], old: Sequence[str], new: Sequence[str], number: int) -> Iterator[DiffLine]:
+    if number:
+        yield DiffLine("", f"Line {group[0][3] + 1}:")
+    for tag, old_start, old_end, new_start, new_end in group:
+        if tag == "equal":
+            yield from (DiffLine("", line) for line in old[old_start:old_end])
+            continue
+        yield from (DiffLine("removed", line) for line in old[old_start:old_end])
+        yield from (DiffLine("added", line) for line in new[new_start:new_end])
 
 
 def _lines(revision: EntryRevision | None) -> list[str]:

@@ -8,13 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.knowledge.differences import WorkBudget
 from audit.policy.clauses import VERSIONS, Clause, ClauseKind
 from audit.policy.editions import (
-    MOST_WORDS,
+    MOST_WORK,
+    MOST_WORK_OF_PART,
     Edition,
     PolicyVersion,
     compare_editions,
     house_edition,
+    whole_difference,
     word_difference,
 )
 from audit.scanner.report import Level
@@ -95,21 +98,51 @@ def test_an_edition_does_not_differ_from_itself(version: str) -> None:
     assert difference.unchanged_count == len(house_edition(version).clauses)
 
 
-def test_what_is_too_long_to_compare_is_shown_whole_between_the_common_ends() -> None:
-    old = "first " + "a b " * MOST_WORDS + "last"
-    new = "first " + "c d " * MOST_WORDS + "last"
-    words = word_difference(old, new)
-    assert [word.kind for word in words] == ["same", "removed", "added", "same"]
-    assert words[0].text == "first "
-    assert words[-1].text == "last"
+REPEATED = ("first " + "a " * 600 + "last", "first " + "a b " * 300 + "z last")
+
+
+def test_a_part_that_costs_too_much_is_shown_whole_between_the_common_ends() -> None:
+    old, new = REPEATED
     (changed,) = compare_editions(edition(clause(text=old)), edition(clause(text=new))).changed
-    assert changed.parts[0].is_whole
+    (part,) = changed.parts
+    assert part.is_whole
+    assert [word.kind for word in part.words] == ["same", "removed", "added", "same"]
     (changed,) = compare_editions(edition(clause(text=old)), edition(clause(text=old + "!"))).changed
     assert not changed.parts[0].is_whole, "only what is between the common ends counts"
 
 
+def test_long_prose_is_compared_word_by_word() -> None:
+    words = [f"word{number % 150}" if number % 10 else "the" for number in range(900)]
+    other = [f"new{number}" if number % 40 == 0 else word for number, word in enumerate(words)]
+    (changed,) = compare_editions(
+        edition(clause(text=" ".join(words))), edition(clause(text=" ".join(other)))
+    ).changed
+    assert not changed.parts[0].is_whole
+
+
+def test_all_clauses_of_a_comparison_share_one_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = []
+
+    class Counted(WorkBudget):
+        def spend(self, count: int) -> None:
+            super().spend(count)
+            pairs.append(count)
+
+    monkeypatch.setattr("audit.policy.editions.WorkBudget", Counted)
+    old, new = REPEATED
+    ids = [f"P{number}" for number in range(1, 101)]
+    difference = compare_editions(
+        edition(*(clause(one, text=old, reason=old) for one in ids)),
+        edition(*(clause(one, text=new, reason=new) for one in ids)),
+    )
+    assert all(part.is_whole for one in difference.changed for part in one.parts)
+    # Each count is spent twice: of the part's own budget, and of the one for all.
+    assert 0 < sum(pairs) <= 2 * MOST_WORK
+    assert max(pairs) <= MOST_WORK_OF_PART
+
+
 @given(st.text(), st.text())
-def test_a_word_difference_holds_both_texts_whole(before: str, after: str) -> None:
-    words = word_difference(before, after)
-    assert "".join(text for kind, text in words if kind != "added") == before
-    assert "".join(text for kind, text in words if kind != "removed") == after
+def test_a_difference_holds_both_texts_whole(before: str, after: str) -> None:
+    for words in (word_difference(before, after, WorkBudget(MOST_WORK)), whole_difference(before, after)):
+        assert "".join(text for kind, text in words if kind != "added") == before
+        assert "".join(text for kind, text in words if kind != "removed") == after
