@@ -26,6 +26,7 @@ from audit.services.references import references_store
 MAX_TEXT = 200_000
 MAX_TAGS = 20
 MAX_ATTACHED = 100
+MAX_ATTACHMENT = 300
 
 
 def entry_create(*, actor: User, title: str, repository: Repository | None = None) -> KnowledgeEntry:
@@ -75,7 +76,7 @@ def entry_save(
             title=title,
             text=text,
             tags=clean_tags,
-            attached=[f"{link.kind}:{link.target}" for link in links if not link.line],
+            attached=[_written(link) for link in links if not link.line],
             is_draft=is_draft,
             note=note.replace("\0", "").strip()[:300],
             restored_from=restored_from,
@@ -143,7 +144,16 @@ def _tags(tags: Iterable[str]) -> list[str]:
 def _attached(attached: Sequence[str]) -> list[Link]:
     if len(attached) > MAX_ATTACHED:
         raise AuditError(f"An entry is attached to at most {MAX_ATTACHED} things.")
+    if any(len(one.strip()) > MAX_ATTACHMENT for one in attached):
+        raise AuditError(
+            f"What an entry is attached to is named by at most {MAX_ATTACHMENT} characters a line."
+        )
     return [Link(*link_parse(one), "", 0) for one in attached if one.strip()]
+
+
+def _written(link: Link) -> str:
+    """Write what an entry is attached to as a line of its form; what names no kind stays as it was typed."""
+    return f"{link.kind}:{link.target}" if link.kind else link.target
 
 
 def _or_all(repositories: QuerySet[Repository] | None) -> QuerySet[Repository]:

@@ -164,6 +164,7 @@ def _overtaken(
 ) -> dict[str, object]:
     """Show what saving would change in the revision that somebody else saved; the form goes on from it."""
     newest = EntryRevision.objects.filter(entry=entry).select_related("author").latest("number")
+    newest.attached = _attached_to(newest)
     typed = EntryRevision(
         title=data["title"],
         text=data["text"],
@@ -217,13 +218,17 @@ def _save(
 
 def _initial(entry: KnowledgeEntry) -> dict[str, object]:
     newest = entry.revisions.latest("number")
-    attached = newest.attached
-    if attached is None:
-        attached = [str(link) for link in entry.links.filter(origin=LinkOrigin.ATTACHED)]
     return {
         "title": newest.title,
         "text": newest.text,
         "tags": ", ".join(newest.tags),
-        "attached": "\n".join(attached),
+        "attached": "\n".join(_attached_to(newest)),
         "number": entry.latest_number,
     }
+
+
+def _attached_to(revision: EntryRevision) -> list[str]:
+    """Return what a revision is attached to; where that was not kept yet, what its entry is."""
+    if revision.attached is not None:
+        return revision.attached
+    return [str(link) for link in revision.entry.links.filter(origin=LinkOrigin.ATTACHED)]

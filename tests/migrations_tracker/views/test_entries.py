@@ -127,6 +127,11 @@ def test_a_draft_keeps_what_it_is_to_be_attached_to(mary: User, root_client: Cli
     assert root_client.post(edit, typed).status_code == 302
     assert not entry.links.exists()
     assert "rule:FT002</textarea>" in root_client.get(edit).content.decode()
+    for number, line in ((2, "nonsense"), (3, "nonsense")):
+        assert root_client.post(edit, {**typed, "number": number, "attached": line}).status_code == 302
+        assert ">\nnonsense</textarea>" in root_client.get(edit).content.decode()
+    too_long = root_client.post(edit, {**typed, "number": 4, "attached": "rule:" + "x" * 400})
+    assert too_long.status_code == 422
 
 
 def test_pages_hide_drafts_and_show_what_is_published(
