@@ -86,7 +86,8 @@ def test_a_site_tells_why_it_is_one_and_what_may_be_done(
     text = said(capsys, "site", str(site.pk))
     for part in ("FT001 silent-fallback", "still there", "anchor: minitorch-gpu/src/ops.rs:10", "PyTorch"):
         assert part in text
-    assert "suppressed (with a reason)" in text
+    assert "accepted" in text
+    assert "suppressed" not in text, "that is a lead's to rule"
 
 
 def test_a_site_is_moved_given_away_and_spoken_of(

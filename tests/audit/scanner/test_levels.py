@@ -82,10 +82,11 @@ def test_level_none_fails_no_check_and_is_still_listed(
     assert "levels set by the project: FT003 none" in text
 
 
-def test_github_is_not_told_of_level_none(crate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_github_is_told_of_level_none_as_a_note(crate: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told = scanned(capsys, crate, "--sarif-for", "github", "--rules", "FT003")
-    left_out = scanned(capsys, crate, "--sarif-for", "github", "--rules", "FT003", "--level", "FT003=none")
-    assert (len(told["results"]), left_out["results"]) == (1, [])
+    lowered = scanned(capsys, crate, "--sarif-for", "github", "--rules", "FT003", "--level", "FT003=none")
+    levels = [[result["level"] for result in log["results"]] for log in (told, lowered)]
+    assert levels == [["error"], ["note"]]
 
 
 @pytest.mark.parametrize(

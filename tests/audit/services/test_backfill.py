@@ -290,7 +290,8 @@ def wait_until(is_so: Callable[[], bool], seconds: float = 60) -> None:
 
 def test_a_process_that_is_killed_is_gone_on_from(tmp_path: Path) -> None:
     tree = tmp_path / "long"
-    commit_files(tree, {"minitorch-gpu/Cargo.toml": MANIFEST, LIB: code(relu=SILENT)})
+    modules = "".join(f"mod m{number};\n" for number in range(30))
+    commit_files(tree, {"minitorch-gpu/Cargo.toml": MANIFEST, LIB: code(relu=SILENT) + modules})
     for number in range(30):
         commit_files(tree, {f"minitorch-gpu/src/m{number}.rs": code(**{f"op{number}": SILENT})})
     repository = repository_add(location=str(tree), actor=None)

@@ -42,7 +42,7 @@ impl CompiledGraph for PtxGraph {
     fn run(&self, input: &[f32]) -> Vec<f32> {
         let launched = cpu_to_gpu(input, &self.device)
             .and_then(|x| self.run_on_device(&x))
-            .and_then(|out| gpu_to_cpu(&out, &self.device)); //~ FT008
+            .and_then(|out| gpu_to_cpu(&out, &self.device)); //~ ok FT008: host values in, host values out
         launched.unwrap_or_else(|_| Interpreter { graph: self.graph.clone() }.run(input)) //~ FT001
     }
 
