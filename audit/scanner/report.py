@@ -208,7 +208,8 @@ class ScanReport:
     was found again, or of which the code does not tell, is not in it.
     `level_overrides` are the levels that the project gave to rules in place of their own, by the rules' ids;
     `policy_version` is the policy that a server judged under, empty for the one that came with the scanner.
-    `own_clauses` are the clauses that the project added to it, by the rules that rest on them.
+    `own_clauses` are the clauses that the project added to it, by the rules that rest on them, and
+    `own_clauses_of_forms` those that rest on syntactic forms, by these.
     """
 
     scanner_version: str
@@ -226,6 +227,7 @@ class ScanReport:
     level_overrides: Mapping[str, Level] = field(default_factory=dict)
     policy_version: str = ""
     own_clauses: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    own_clauses_of_forms: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

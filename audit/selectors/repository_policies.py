@@ -105,6 +105,17 @@ def own_clauses_by_rule(*, repository: Repository, version: str) -> dict[str, tu
     return found
 
 
+def own_clauses_by_form(*, repository: Repository, version: str) -> dict[str, tuple[str, ...]]:
+    """Return the ids of a repository's own clauses in a version, by the forms that rest on them."""
+    parsed = PolicyVersion.parse(version)
+    edition = edition_of(repository=repository, version=parsed) if parsed is not None else None
+    found: dict[str, tuple[str, ...]] = {}
+    for clause in edition.clauses if edition is not None else ():
+        for form in clause.forms if clause.is_own else ():
+            found[form] = (*found.get(form, ()), clause.id)
+    return found
+
+
 def clauses_resting(clauses: Iterable[Clause], *, rule_id: str, form: str = "") -> tuple[Clause, ...]:
     """Return those of a repository's own clauses that a rule, or one of its forms, rests on."""
     return tuple(clause for clause in clauses if rule_id in clause.rules or (form and form in clause.forms))

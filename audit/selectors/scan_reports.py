@@ -23,7 +23,7 @@ from audit.scanner.report import (
     SiteOutcome,
     SourceInfo,
 )
-from audit.selectors.repository_policies import levels_of, own_clauses_by_rule
+from audit.selectors.repository_policies import levels_of, own_clauses_by_form, own_clauses_by_rule
 
 
 def scan_report(*, scan_run: ScanRun) -> ScanReport:
@@ -64,6 +64,7 @@ def scan_report(*, scan_run: ScanRun) -> ScanReport:
         level_overrides=levels_of(repository=repository, version=scan_run.policy_version),
         policy_version=scan_run.policy_version,
         own_clauses=own_clauses_by_rule(repository=repository, version=scan_run.policy_version),
+        own_clauses_of_forms=own_clauses_by_form(repository=repository, version=scan_run.policy_version),
     )
 
 

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from audit.models import CapabilityGap, ScanFile, ScanRule, ScanRun, SiteState
+from audit.models import CapabilityGap, Repository, ScanFile, ScanRule, ScanRun, SiteState
 from audit.policy.clauses import CURRENT_VERSION
 from audit.rules.doc import plain
 from audit.scanner.report import FileStatus, Outcome, RuleStatus
-from audit.selectors.repository_policies import own_clauses_by_rule
+from audit.selectors.repository_policies import own_clauses_by_form, own_clauses_by_rule
 from audit.selectors.rules import rule_get
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import MigrationReport, SiteMigration
@@ -77,7 +77,7 @@ def report_facts(*, report: MigrationReport) -> ReportDocument:
         outcomes=_outcomes(closed_sites),
         remedies=_remedies(
             open_sites,
-            own_clauses_by_rule(repository=branch.repository, version=scan_run.policy_version),
+            _own_clauses(branch.repository, scan_run.policy_version, opened),
         ),
         open_sites=open_sites,
         closed_sites=closed_sites,
@@ -193,6 +193,17 @@ def _outcomes(closed: Sequence[ClosedSite]) -> tuple[CountLine, ...]:
     if counts[""]:
         lines.append(CountLine("", "not known", counts[""]))
     return tuple(lines)
+
+
+def _own_clauses(
+    repository: Repository, version: str, opened: Sequence[SiteState]
+) -> dict[str, tuple[str, ...]]:
+    """Return a repository's own clauses by rule: those of the rule, and of the forms in which it is open."""
+    found = own_clauses_by_rule(repository=repository, version=version)
+    by_form = own_clauses_by_form(repository=repository, version=version)
+    for rule_id, form in sorted({(state.rule_id, state.form) for state in opened if state.form in by_form}):
+        found[rule_id] = tuple(dict.fromkeys((*found.get(rule_id, ()), *by_form[form])))
+    return found
 
 
 def _remedies(opened: Sequence[OpenSite], own_clauses: Mapping[str, tuple[str, ...]]) -> tuple[Remedy, ...]:

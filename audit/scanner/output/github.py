@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from audit.rules.base import Rule
 from audit.scanner.baseline import Comparison
-from audit.scanner.output.sarif import sarif_log
+from audit.scanner.output.sarif import clauses_add, sarif_log
 from audit.scanner.output.sarif_result import SOURCE_ROOT, Json, result_to_sarif
 from audit.scanner.output.source_text import SourceTexts
 from audit.scanner.output.summary import plural
@@ -65,6 +65,8 @@ def github_log(
     index_of = {rule.id: index for index, rule in enumerate(rules)}
     hashes = _hashes_of(kept, texts)
     run["results"] = [_result(result, index_of, prefix, hashes) for result in kept]
+    for sarif, result in zip(run["results"], kept, strict=True):
+        clauses_add(sarif, report, result)
     run["originalUriBaseIds"] = {SOURCE_ROOT: {"description": {"text": "The root of the repository"}}}
     run.pop("versionControlProvenance", None)
     # The files are GitHub's own; their list is most of a small log's size.

@@ -115,17 +115,17 @@ def _results(
     report: ScanReport, comparison: Comparison | None, index_of: Mapping[str, int]
 ) -> Iterator[Json]:
     if comparison is None:
-        yield from (_result(result, index_of) for result in report.results)
+        yield from (_result(report, result, index_of) for result in report.results)
         return
     for compared in comparison.results:
-        yield {**_result(compared.result, index_of), "baselineState": compared.state.value}
+        yield {**_result(report, compared.result, index_of), "baselineState": compared.state.value}
     for gone in comparison.absent:
-        sarif = {**_result(gone.result, index_of), "baselineState": BaselineState.ABSENT.value}
+        sarif = {**_result(report, gone.result, index_of), "baselineState": BaselineState.ABSENT.value}
         if gone.outcome:
             _tell(sarif, gone.outcome)
         yield sarif
     for unseen in comparison.unseen:
-        sarif = {**_result(unseen.result, index_of), "baselineState": BaselineState.UNCHANGED.value}
+        sarif = {**_result(report, unseen.result, index_of), "baselineState": BaselineState.UNCHANGED.value}
         sarif["properties"]["notSeen"] = unseen.reason
         yield sarif
 
@@ -146,8 +146,17 @@ def _tell(sarif: Json, outcome: SiteOutcome) -> None:
         ]
 
 
-def _result(result: Result, index_of: Mapping[str, int]) -> Json:
-    return result_to_sarif(result, index_of.get(result.rule_id, -1))
+def _result(report: ScanReport, result: Result, index_of: Mapping[str, int]) -> Json:
+    sarif = result_to_sarif(result, index_of.get(result.rule_id, -1))
+    clauses_add(sarif, report, result)
+    return sarif
+
+
+def clauses_add(sarif: Json, report: ScanReport, result: Result) -> None:
+    """Say which clauses of the project's own rest on the result's form; those of its rule stand there."""
+    clauses = report.own_clauses_of_forms.get(result.form, ())
+    if clauses:
+        sarif["properties"]["clauses"] = list(clauses)
 
 
 def _artifact(entry: ManifestEntry) -> Json:

@@ -19,7 +19,7 @@ from django.utils.html import escape
 
 from audit.models import FallbackSite, Repository, RowState
 from audit.scanner.report import Outcome, SiteOutcome
-from audit.services.repository_policies import policy_clause_drop
+from audit.services.repository_policies import policy_clause_drop, policy_clause_publish
 from migrations_tracker.models import MigrationReport
 from migrations_tracker.services.migration_reports import report_create, report_execute
 from tests.factories import (
@@ -100,6 +100,32 @@ def test_a_report_names_the_repository_s_own_clauses_as_the_scan_was_judged(
     rules = json.loads(written(ada_client, report, "sarif"))["runs"][0]["tool"]["driver"]["rules"]
     assert rules[0]["properties"]["clauses"] == ["F1", "M2", "M4", "P1"]
     assert scan_run.policy_version == "1+1"
+
+
+def test_a_clause_that_rests_on_a_form_alone_is_named_with_what_has_that_form(
+    ada_client: Client, repository: Repository, ada: User
+) -> None:
+    first = make_own_policy(repository, ada)
+    parts = {**first.clauses[0], "rules": [], "forms": ["early-return"]}
+    policy_clause_publish(
+        repository=repository,
+        clause_id="",
+        parts={key: value for key, value in parts.items() if key != "id"},
+        reason="Forms.",
+        actor=ada,
+        based_on=2,
+    )
+    early = make_result("minitorch_gpu::ops::early", rule_id="FT005", form="early-return", line=90)
+    late = make_result("minitorch_gpu::ops::late", rule_id="FT011", form="other", line=95)
+    ingest(repository, make_report([early, late]), policy_version="1+3")
+    report = report_create(branch=repository.branches.get(), since=None, actor=ada)
+    assert report_execute(pk=report.pk)
+    results = json.loads(written(ada_client, report, "sarif"))["runs"][0]["results"]
+    clauses = {one["ruleId"]: one["properties"].get("clauses") for one in results}
+    assert (clauses["FT005"], clauses["FT011"]) == (["P1", "P2"], None)
+    report.refresh_from_db()
+    own = {remedy["rule_id"]: remedy["own_clauses"] for remedy in report.document["remedies"]}
+    assert (own["FT005"], own["FT011"]) == (["P1", "P2"], [])
 
 
 def test_the_sarif_file_is_valid(ada_client: Client, report: MigrationReport) -> None:

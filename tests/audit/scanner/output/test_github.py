@@ -119,6 +119,13 @@ def test_a_rule_keeps_the_clauses_it_rests_on() -> None:
     assert first["properties"]["clauses"] == ["F1", "M2", "M4", "P1"]
 
 
+def test_a_result_keeps_the_clauses_that_rest_on_its_form() -> None:
+    of_forms = {"match-arm": ("P2",), "early-return": ("P3",)}
+    report = replace(make_report(make_result(form="match-arm")), own_clauses_of_forms=of_forms)
+    [result] = run_of(report)["results"]
+    assert result["properties"]["clauses"] == ["P2"]
+
+
 def test_it_would_take_security_words_for_a_vulnerability() -> None:
     text = json.dumps([rule["properties"] for rule in run_of(make_report())["tool"]["driver"]["rules"]])
     assert "security" not in text
