@@ -9,6 +9,26 @@ from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.entries import Trigger
 from audit.scanner.report import Level
 
+# The files of a crate of which each example adds one.
+_STORE = {
+    "store/src/lib.rs": """
+mod cuda;
+mod held;
+mod storage;
+""",
+    "store/src/held.rs": """
+pub struct CudaStorage {
+    parts: Parts,
+}
+
+pub struct QCudaStorage {
+    data: CudaSlice<u8>,
+    kind: Kind,
+    device: Device,
+}
+""",
+}
+
 
 class ShapeBypass(Rule):
     """
@@ -51,24 +71,7 @@ class ShapeBypass(Rule):
             }
             """,
             path="store/src/cuda.rs",
-            others={
-                "store/src/lib.rs": """
-mod cuda;
-mod held;
-mod storage;
-""",
-                "store/src/held.rs": """
-pub struct CudaStorage {
-    parts: Parts,
-}
-
-pub struct QCudaStorage {
-    data: CudaSlice<u8>,
-    kind: Kind,
-    device: Device,
-}
-""",
-            },
+            others=_STORE,
             profile="generic",
         ),
         Example(
@@ -145,22 +148,7 @@ pub struct QCudaStorage {
             """,
             path="store/src/storage.rs",
             others={
-                "store/src/lib.rs": """
-mod cuda;
-mod held;
-mod storage;
-""",
-                "store/src/held.rs": """
-pub struct CudaStorage {
-    parts: Parts,
-}
-
-pub struct QCudaStorage {
-    data: CudaSlice<u8>,
-    kind: Kind,
-    device: Device,
-}
-""",
+                **_STORE,
                 "store/src/cuda.rs": """
 impl QCudaStorage {
     pub fn dequantize(&self, n: usize) -> Result<CudaStorage> {

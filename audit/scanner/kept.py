@@ -82,17 +82,20 @@ class KeptReports:
         if report.ptxas_version and any(run.status is not RuleStatus.RAN for run in report.rule_runs):
             return
         body = zlib.compress(marshal.dumps(_plain(report)), 1)
-        with contextlib.suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(dir=self._folder, prefix=".")
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(blake2b(body, digest_size=_DIGEST_BYTES).digest() + body)
-            Path(temporary).replace(self._folder / key)
-            self._drop_oldest()
+        file_keep(self._folder, key, blake2b(body, digest_size=_DIGEST_BYTES).digest(), body, most=_MOST)
 
-    def _drop_oldest(self) -> None:
-        kept = sorted(self._folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-        for path in kept[_MOST:]:
+
+def file_keep(folder: Path, name: str, digest: bytes, body: bytes | memoryview, *, most: int) -> None:
+    """Write a file whole or not at all, and drop the oldest ones over `most`; what fails keeps nothing."""
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".")
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(digest)
+            file.write(body)
+        Path(temporary).replace(folder / name)
+        kept = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in kept[most:]:
             path.unlink(missing_ok=True)
 
 

@@ -6,14 +6,11 @@ checksum tells damage, what is read makes plain values, and of these the kinds t
 
 from __future__ import annotations
 
-import contextlib
 import marshal
-import os
-import tempfile
 from hashlib import blake2b
 from pathlib import Path
 
-from audit.scanner.kept import code_digest
+from audit.scanner.kept import code_digest, file_keep
 from audit.scanner.link.recall import KeptFile, Memory
 from audit.scanner.profile import Profile
 
@@ -51,19 +48,7 @@ class KeptWorkspaces:
         """Keep what was found out, in place of what was before."""
         files = {path: tuple(one) for path, one in memory.files.items()}
         body = memoryview(marshal.dumps((*memory[:-1], files)))
-        with contextlib.suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(dir=self._folder, prefix=".")
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(_checksum(key, body))
-                file.write(body)
-            Path(temporary).replace(self._folder / key)
-            self._drop_oldest()
-
-    def _drop_oldest(self) -> None:
-        kept = sorted(self._folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-        for path in kept[_MOST:]:
-            path.unlink(missing_ok=True)
+        file_keep(self._folder, key, _checksum(key, body), body, most=_MOST)
 
 
 def _checksum(key: str, body: memoryview) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -96,23 +96,27 @@ def levels_of(*, repository: Repository, version: str) -> dict[str, Level]:
 
 def own_clauses_by_rule(*, repository: Repository, version: str) -> dict[str, tuple[str, ...]]:
     """Return the ids of a repository's own clauses in a version, by the rules that rest on them."""
-    parsed = PolicyVersion.parse(version)
-    edition = edition_of(repository=repository, version=parsed) if parsed is not None else None
-    found: dict[str, tuple[str, ...]] = {}
-    for clause in edition.clauses if edition is not None else ():
-        for rule_id in clause.rules:
-            found[rule_id] = (*found.get(rule_id, ()), clause.id)
-    return found
+    return _ids_by(_own_clauses_of(repository, version), lambda clause: clause.rules)
 
 
 def own_clauses_by_form(*, repository: Repository, version: str) -> dict[str, tuple[str, ...]]:
     """Return the ids of a repository's own clauses in a version, by the forms that rest on them."""
+    return _ids_by(_own_clauses_of(repository, version), lambda clause: clause.forms)
+
+
+def _own_clauses_of(repository: Repository, version: str) -> list[Clause]:
     parsed = PolicyVersion.parse(version)
     edition = edition_of(repository=repository, version=parsed) if parsed is not None else None
+    return [clause for clause in edition.clauses if clause.is_own] if edition is not None else []
+
+
+def _ids_by(
+    clauses: Iterable[Clause], resting: Callable[[Clause], Iterable[str]]
+) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
-    for clause in edition.clauses if edition is not None else ():
-        for form in clause.forms if clause.is_own else ():
-            found[form] = (*found.get(form, ()), clause.id)
+    for clause in clauses:
+        for key in resting(clause):
+            found[key] = (*found.get(key, ()), clause.id)
     return found
 
 

@@ -112,20 +112,26 @@ def _known_sites(
             known[site_id] = Known(replace(form, may_have_changed=can_see), parents.commits[site_id])
             continue
         was_open = state.is_open if state is not None else not parents.are_all_scanned
-        may_have_changed = was_open and coverage.could_see(rule_id=rule_id, path=path)
-        line = state.start_line if state is not None and state.path == path else 0
-        site = KnownSite(
-            site_id,
-            rule_id,
-            symbol,
-            path,
-            fingerprints,
-            may_have_changed,
-            line,
-            may_return=not was_open and path not in coverage.files_known,
-        )
+        site = known_site((site_id, rule_id, symbol, path, fingerprints), state, coverage, was_open=was_open)
         known[site_id] = Known(site, commit_id if state is None else state.commit_id)
     return known
+
+
+def known_site(
+    row: tuple[int, str, str, str, dict[str, str]],
+    state: KnownState | None,
+    coverage: Coverage,
+    *,
+    was_open: bool,
+) -> KnownSite:
+    """Make of a row (id, rule, symbol, path, fingerprints) the site that results are matched with."""
+    _, rule_id, _, path, _ = row
+    return KnownSite(
+        *row,
+        may_have_changed=was_open and coverage.could_see(rule_id=rule_id, path=path),
+        start_line=state.start_line if state is not None and state.path == path else 0,
+        may_return=not was_open and path not in coverage.files_known,
+    )
 
 
 def codes_of(site_ids: Collection[int]) -> dict[int, str]:

@@ -22,7 +22,7 @@ from audit.selectors.sites import sites_of_their_own
 from audit.services.coverage import Coverage
 from audit.services.driver_answers import driver_answers_until, driver_label
 from audit.services.git_repository import git_dir_of
-from audit.services.recognition import codes_of
+from audit.services.recognition import codes_of, known_site
 from audit.services.site_states import KnownState, states_asked, states_known
 
 
@@ -114,19 +114,7 @@ def _known_sites(branch: Branch, states: dict[int, KnownState], coverage: Covera
     columns = ("id", "rule_id", "symbol", "path", "partial_fingerprints")
     found = {}
     sites = sites_of_their_own(repository_id=branch.repository_id)
-    for site_id, rule_id, symbol, path, fingerprints in sites.values_list(*columns):
-        state = states.get(site_id)
-        was_open = state is None or state.is_open
-        may_have_changed = was_open and coverage.could_see(rule_id=rule_id, path=path)
-        line = state.start_line if state is not None and state.path == path else 0
-        found[site_id] = KnownSite(
-            site_id,
-            rule_id,
-            symbol,
-            path,
-            fingerprints,
-            may_have_changed,
-            line,
-            may_return=not was_open and path not in coverage.files_known,
-        )
+    for row in sites.values_list(*columns):
+        state = states.get(row[0])
+        found[row[0]] = known_site(row, state, coverage, was_open=state is None or state.is_open)
     return found

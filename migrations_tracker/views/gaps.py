@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 
 from django.contrib.auth.decorators import login_required
@@ -60,44 +62,32 @@ def gap_detail(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 def gap_transition(request: SignedInRequest, pk: int) -> HttpResponse:
     """Move a gap's migration on."""
-    gap, form = _gap(request, pk), TransitionForm(request.POST)
-    status = subject_changes.transition(request, gap, form)
-    if status is HTTPStatus.FOUND:
-        return redirect(gap)
-    return _gap_page(request, gap, Forms(transition=form), status)
+    form = TransitionForm(request.POST)
+    return _changed(request, pk, Forms(transition=form), partial(subject_changes.transition, form=form))
 
 
 @login_required
 @require_POST
 def gap_suppression(request: SignedInRequest, pk: int) -> HttpResponse:
     """Ask that a gap stays as it is, or take the question back."""
-    gap, form = _gap(request, pk), SuppressionForm(request.POST)
-    status = subject_changes.suppression(request, gap, form)
-    if status is HTTPStatus.FOUND:
-        return redirect(gap)
-    return _gap_page(request, gap, Forms(suppression=form), status)
+    form = SuppressionForm(request.POST)
+    return _changed(request, pk, Forms(suppression=form), partial(subject_changes.suppression, form=form))
 
 
 @login_required
 @require_POST
 def gap_assign(request: SignedInRequest, pk: int) -> HttpResponse:
     """Say who owns a gap."""
-    gap, form = _gap(request, pk), AssignForm(request.POST)
-    status = subject_changes.assign(request, gap, form)
-    if status is HTTPStatus.FOUND:
-        return redirect(gap)
-    return _gap_page(request, gap, Forms(assign=form), status)
+    form = AssignForm(request.POST)
+    return _changed(request, pk, Forms(assign=form), partial(subject_changes.assign, form=form))
 
 
 @login_required
 @require_POST
 def gap_due(request: SignedInRequest, pk: int) -> HttpResponse:
     """Say by which day a gap is to be done."""
-    gap, form = _gap(request, pk), DueForm(request.POST)
-    status = subject_changes.due(request, gap, form)
-    if status is HTTPStatus.FOUND:
-        return redirect(gap)
-    return _gap_page(request, gap, Forms(due=form), status)
+    form = DueForm(request.POST)
+    return _changed(request, pk, Forms(due=form), partial(subject_changes.due, form=form))
 
 
 @login_required
@@ -109,6 +99,18 @@ def gap_comment(request: SignedInRequest, pk: int) -> HttpResponse:
     if address:
         return redirect(address)
     return _gap_page(request, gap, Forms(comment=form), HTTPStatus.UNPROCESSABLE_ENTITY)
+
+
+def _changed(
+    request: SignedInRequest,
+    pk: int,
+    forms: Forms,
+    change: Callable[[SignedInRequest, CapabilityGap], HTTPStatus],
+) -> HttpResponse:
+    """Change a gap, or show its page again with the form and why it was refused."""
+    gap = _gap(request, pk)
+    status = change(request, gap)
+    return redirect(gap) if status is HTTPStatus.FOUND else _gap_page(request, gap, forms, status)
 
 
 def _gap(request: SignedInRequest, pk: int) -> CapabilityGap:

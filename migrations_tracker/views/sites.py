@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 
 from django.contrib.auth.decorators import login_required
@@ -94,44 +96,32 @@ def site_detail(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 def site_transition(request: SignedInRequest, pk: int) -> HttpResponse:
     """Move a site's migration on."""
-    site, form = _site(request, pk), TransitionForm(request.POST)
-    status = subject_changes.transition(request, site, form)
-    if status is HTTPStatus.FOUND:
-        return redirect(site)
-    return _site_page(request, site, Forms(transition=form), status)
+    form = TransitionForm(request.POST)
+    return _changed(request, pk, Forms(transition=form), partial(subject_changes.transition, form=form))
 
 
 @login_required
 @require_POST
 def site_suppression(request: SignedInRequest, pk: int) -> HttpResponse:
     """Ask that a site stays as it is, or take the question back."""
-    site, form = _site(request, pk), SuppressionForm(request.POST)
-    status = subject_changes.suppression(request, site, form)
-    if status is HTTPStatus.FOUND:
-        return redirect(site)
-    return _site_page(request, site, Forms(suppression=form), status)
+    form = SuppressionForm(request.POST)
+    return _changed(request, pk, Forms(suppression=form), partial(subject_changes.suppression, form=form))
 
 
 @login_required
 @require_POST
 def site_assign(request: SignedInRequest, pk: int) -> HttpResponse:
     """Say who owns a site."""
-    site, form = _site(request, pk), AssignForm(request.POST)
-    status = subject_changes.assign(request, site, form)
-    if status is HTTPStatus.FOUND:
-        return redirect(site)
-    return _site_page(request, site, Forms(assign=form), status)
+    form = AssignForm(request.POST)
+    return _changed(request, pk, Forms(assign=form), partial(subject_changes.assign, form=form))
 
 
 @login_required
 @require_POST
 def site_due(request: SignedInRequest, pk: int) -> HttpResponse:
     """Say by which day a site is to be done."""
-    site, form = _site(request, pk), DueForm(request.POST)
-    status = subject_changes.due(request, site, form)
-    if status is HTTPStatus.FOUND:
-        return redirect(site)
-    return _site_page(request, site, Forms(due=form), status)
+    form = DueForm(request.POST)
+    return _changed(request, pk, Forms(due=form), partial(subject_changes.due, form=form))
 
 
 @login_required
@@ -143,6 +133,18 @@ def site_comment(request: SignedInRequest, pk: int) -> HttpResponse:
     if address:
         return redirect(address)
     return _site_page(request, site, Forms(comment=form), HTTPStatus.UNPROCESSABLE_ENTITY)
+
+
+def _changed(
+    request: SignedInRequest,
+    pk: int,
+    forms: Forms,
+    change: Callable[[SignedInRequest, FallbackSite], HTTPStatus],
+) -> HttpResponse:
+    """Change a site, or show its page again with the form and why it was refused."""
+    site = _site(request, pk)
+    status = change(request, site)
+    return redirect(site) if status is HTTPStatus.FOUND else _site_page(request, site, forms, status)
 
 
 def _site(request: SignedInRequest, pk: int) -> FallbackSite:
