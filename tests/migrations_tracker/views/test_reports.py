@@ -124,6 +124,7 @@ def test_a_clause_that_rests_on_a_form_alone_is_named_with_what_has_that_form(
     clauses = {one["ruleId"]: one["properties"].get("clauses") for one in results}
     assert (clauses["FT005"], clauses["FT011"]) == (["P1", "P2"], None)
     report.refresh_from_db()
+    assert report.document is not None
     own = {remedy["rule_id"]: remedy["own_clauses"] for remedy in report.document["remedies"]}
     assert (own["FT005"], own["FT011"]) == (["P1", "P2"], [])
 
