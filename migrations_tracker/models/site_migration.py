@@ -79,6 +79,14 @@ class SiteMigration(models.Model):
         )
 
     @property
+    def subject(self) -> FallbackSite | CapabilityGap:
+        """What is migrated."""
+        subject = self.site or self.gap
+        if subject is None:
+            raise ValueError("the database holds no migration of nothing")
+        return subject
+
+    @property
     def is_overdue(self) -> bool:
         """Whether its day is over and something is left to do."""
         is_over = self.due_on is not None and self.due_on < timezone.localdate()

@@ -8,7 +8,7 @@ from datetime import date
 import pghistory
 from django.contrib.auth.models import User
 from django.db import connection, transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -18,15 +18,15 @@ from audit.selectors.sites import site_is_open
 from audit.services.copying import ids_among, rows_copy
 from audit.services.precedents import precedent_record, precedents_end
 from audit.services.references import references_store
-from migrations_tracker.errors import ChangedMeanwhileError, PlanError
+from migrations_tracker.errors import PlanError
 from migrations_tracker.lifecycle import Cause, Situation, Status, TransitionNotAllowedError, check
 from migrations_tracker.models import SiteMigration, Transition, WatchReason
 from migrations_tracker.roles import Role
 from migrations_tracker.selectors.standings import standing_of
+from migrations_tracker.services.migration_locks import Subject, migration_lock
 from migrations_tracker.services.suppressions import day_check, suppression_end, suppression_start
 from migrations_tracker.services.watching import watch_start_by_itself
 
-Subject = FallbackSite | CapabilityGap
 # A year that is typed wrong is refused, rather than kept.
 FIRST_DAY, LAST_DAY = date(2000, 1, 1), date(2099, 12, 31)
 
@@ -49,7 +49,7 @@ def site_migration_transition(
     `seen_version` is the version the person looked at; where it is no longer the newest, nothing changes.
     """
     with transaction.atomic():
-        migration = _locked(SiteMigration.objects.filter(site=site), "site", seen_version)
+        migration = migration_lock(subject=site, seen_version=seen_version)
         source = Status(migration.status)
         migration = _move_by_person(
             migration, site, site_is_open(site=site), to, actor, reason, expires_on=expires_on
@@ -73,7 +73,7 @@ def gap_migration_transition(
 ) -> SiteMigration:
     """Move a capability gap's migration by a person's hand, as that of a site."""
     with transaction.atomic():
-        migration = _locked(SiteMigration.objects.filter(gap=gap), "gap", seen_version)
+        migration = migration_lock(subject=gap, seen_version=seen_version)
         gap = CapabilityGap.objects.get(pk=gap.pk)
         return _move_by_person(migration, gap, gap.is_open, to, actor, reason, expires_on=expires_on)
 
@@ -85,15 +85,15 @@ def site_migration_assign(
     if assignee is not None and not assignee.is_active:
         raise PlanError(f"{assignee} can't log in any more: choose somebody else.")
     with transaction.atomic(), pghistory.context(user=actor.pk):
-        migration = _locked(SiteMigration.objects.filter(pk=migration.pk), "site or gap", seen_version)
+        migration = migration_lock(subject=migration.subject, seen_version=seen_version)
         if migration.assignee_id != (assignee.pk if assignee else None):
-            subject = migration.site or migration.gap
-            if assignee is not None and subject is not None and not _may_see(assignee, subject):
+            subject = migration.subject
+            if assignee is not None and not _may_see(assignee, subject):
                 raise PlanError(f"{assignee} has no role in this repository: choose somebody else.")
             migration.assignee = assignee
             migration.version += 1
             migration.save(update_fields=["assignee", "version", "changed_at"])
-            if assignee is not None and subject is not None:
+            if assignee is not None:
                 watch_start_by_itself(person=assignee, subject=subject, reason=WatchReason.ASSIGNED)
     return migration
 
@@ -105,7 +105,7 @@ def site_migration_due(
     if due_on is not None and not FIRST_DAY <= due_on <= LAST_DAY:
         raise PlanError(f"A due date is between {FIRST_DAY} and {LAST_DAY}.")
     with transaction.atomic(), pghistory.context(user=actor.pk):
-        migration = _locked(SiteMigration.objects.filter(pk=migration.pk), "site or gap", seen_version)
+        migration = migration_lock(subject=migration.subject, seen_version=seen_version)
         if migration.due_on != due_on:
             migration.due_on = due_on
             migration.version += 1
@@ -115,19 +115,6 @@ def site_migration_due(
 
 def _may_see(person: User, subject: Subject) -> bool:
     return standing_of(person).role_in(subject.repository_id) >= Role.READER
-
-
-def _locked(migrations: QuerySet[SiteMigration], noun: str, seen_version: int | None) -> SiteMigration:
-    """Lock a migration; raise where there is none, or another version than the person looked at."""
-    migration = migrations.select_for_update().first()
-    if migration is None:
-        raise PlanError(f"No scan of the default branch has found this {noun}: it has no migration to move.")
-    if seen_version is not None and seen_version != migration.version:
-        raise ChangedMeanwhileError(
-            f"The {noun} became `{migration.status}` while you looked at it. This is its newest state: "
-            "look again, then decide."
-        )
-    return migration
 
 
 def _move_by_person(

@@ -5,14 +5,13 @@ from __future__ import annotations
 from datetime import date
 
 from django.db import transaction
-from django.db.models import F
-from django.db.models.functions import Now
 from django.utils import timezone
 
 from audit.models import PrecedentKind
 from audit.services.precedents import precedents_end
 from migrations_tracker.lifecycle import Cause, Situation, Status, check
 from migrations_tracker.models import SiteMigration, Suppression, Transition
+from migrations_tracker.services.migration_locks import version_next
 
 EXPIRED = "Its last day is over."
 _AT_ONCE = 500
@@ -41,6 +40,8 @@ def _expire(pk: int, today: date) -> int:
     if over.ended_at is not None or over.expires_on is None or over.expires_on >= today:
         return 0
     is_in_force = over.is_in_force
+    if held is not None:
+        version_next(migration=held)
     over.ended_at, over.ended_because = timezone.now(), EXPIRED
     over.save(update_fields=["ended_at", "ended_because"])
     if is_in_force and held is not None and held.status == Status.SUPPRESSED.value:
@@ -50,9 +51,8 @@ def _expire(pk: int, today: date) -> int:
             Cause.CALENDAR,
             Situation(has_reason=True, is_seen_by_scanner=True, has_fitting_verdict=False),
         )
-        SiteMigration.objects.filter(pk=held.pk).update(
-            status=Status.OPEN.value, version=F("version") + 1, changed_at=Now()
-        )
+        held.status = Status.OPEN.value
+        held.save(update_fields=["status"])
         Transition.objects.create(
             site_migration=held,
             from_status=Status.SUPPRESSED.value,

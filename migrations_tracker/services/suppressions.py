@@ -12,12 +12,14 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from audit.models import CapabilityGap, FallbackSite
+from audit.models import CapabilityGap
+from audit.selectors.sites import site_is_open
 from audit.services.copying import ids_among
 from migrations_tracker.errors import ChangedMeanwhileError, PlanError
+from migrations_tracker.lifecycle import Cause, Situation, Status, check
 from migrations_tracker.models import Suppression, SuppressionStatus
+from migrations_tracker.services.migration_locks import Subject, column_of, migration_lock, version_next
 
-Subject = FallbackSite | CapabilityGap
 LAST_DAY = date(2099, 12, 31)
 
 
@@ -26,20 +28,24 @@ def suppression_ask(
 ) -> Suppression:
     """Ask that a site or a gap stays as it is: nothing is suppressed until a lead has accepted.
 
-    Raises PlanError without a reason, for a day that is over, where the scanner does not see the subject, and
-    where one is asked for or in force already.
+    Raises PlanError without a reason, for a day that is over, and where one is asked for or in force already.
+    Raises TransitionNotAllowedError where a lead could not suppress either, as what the scanner does not see.
     """
     justification = _reason(justification)
     day_check(expires_on)
     with transaction.atomic(), pghistory.context(user=actor.pk):
-        # The row that two askers meet at: each subject has one.
-        locked = type(subject)._default_manager.select_for_update().get(pk=subject.pk)
-        there = _in_force(locked)
+        migration = migration_lock(subject=subject)
+        there = _in_force(subject)
         if there is not None:
             how = "asked for" if there.is_asked_for else "in force"
             raise PlanError(f"A suppression is {how} already: {there.justification}")
+        situation = Situation(
+            has_reason=True, is_seen_by_scanner=_is_seen(subject), has_fitting_verdict=False
+        )
+        check(Status(migration.status), Status.SUPPRESSED, Cause.PERSON, situation)
+        version_next(migration=migration)
         return Suppression.objects.create(
-            **_of(locked),
+            **column_of(subject),
             status=SuppressionStatus.UNDER_REVIEW,
             justification=justification,
             expires_on=expires_on,
@@ -50,11 +56,14 @@ def suppression_ask(
 def suppression_start(
     *, subject: Subject, justification: str, actor: User, expires_on: date | None = None
 ) -> Suppression:
-    """Rule that a site or a gap stays as it is; where somebody asked for that, the ruling answers it."""
+    """Rule that a site or a gap stays as it is; where somebody asked for that, the ruling answers it.
+
+    Without a day of its own, the ruling holds until the day that was asked for, if any.
+    """
     asked = _in_force(subject, is_locked=True)
     if asked is None:
         return Suppression.objects.create(
-            **_of(subject),
+            **column_of(subject),
             status=SuppressionStatus.ACCEPTED,
             justification=justification,
             expires_on=expires_on,
@@ -63,17 +72,22 @@ def suppression_start(
         )
     asked.status = SuppressionStatus.ACCEPTED
     asked.justification = justification
-    asked.expires_on = expires_on
+    asked.expires_on = expires_on or asked.expires_on
     asked.decided_by = actor
     asked.save(update_fields=["status", "justification", "expires_on", "decided_by"])
     return asked
 
 
-def suppression_reject(*, subject: Subject, reason: str, actor: User) -> Suppression:
-    """Refuse what was asked for, with a reason: it stays listed, and what it was about stays open."""
+def suppression_reject(
+    *, subject: Subject, reason: str, actor: User, seen_version: int | None = None
+) -> Suppression:
+    """Refuse what was asked for, with a reason: it stays listed, and what it was about stays open.
+
+    `seen_version` is the migration's when the question was read; another that was asked since is not refused.
+    """
     reason = _reason(reason)
     with transaction.atomic(), pghistory.context(user=actor.pk):
-        asked = _asked(subject)
+        asked = _asked(subject, seen_version)
         asked.status = SuppressionStatus.REJECTED
         asked.decided_by = actor
         asked.ended_at = timezone.now()
@@ -117,17 +131,27 @@ def _reason(text: str) -> str:
     return text
 
 
-def _of(subject: Subject) -> dict[str, Subject]:
-    return {"gap" if isinstance(subject, CapabilityGap) else "site": subject}
+def _is_seen(subject: Subject) -> bool:
+    if isinstance(subject, CapabilityGap):
+        return CapabilityGap.objects.filter(pk=subject.pk, is_open=True).exists()
+    return site_is_open(site=subject)
 
 
 def _in_force(subject: Subject, *, is_locked: bool = False) -> Suppression | None:
-    there = Suppression.objects.filter(**_of(subject), ended_at=None)
+    there = Suppression.objects.filter(**column_of(subject), ended_at=None)
     return (there.select_for_update() if is_locked else there).first()
 
 
-def _asked(subject: Subject) -> Suppression:
+def _asked(subject: Subject, seen_version: int | None = None) -> Suppression:
+    """Return the question that is to be answered, and have whoever else looks at it notice the answer."""
+    migration = migration_lock(subject=subject)
     asked = _in_force(subject, is_locked=True)
     if asked is None or not asked.is_asked_for:
         raise ChangedMeanwhileError("Nothing is asked for here: it was taken back, or a lead has ruled.")
+    if seen_version is not None and seen_version != migration.version:
+        raise ChangedMeanwhileError(
+            "Something has changed while you looked at it. This is what is asked for now: look again, then "
+            "decide."
+        )
+    version_next(migration=migration)
     return asked

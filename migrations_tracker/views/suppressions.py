@@ -62,9 +62,14 @@ def gap_suppression_reject(request: SignedInRequest, pk: int) -> HttpResponse:
 
 
 def _reject(request: SignedInRequest, subject: Subject) -> HttpResponse:
+    version = request.POST.get("version", "")
     try:
         suppression_reject(
-            subject=subject, reason=request.POST.get("reason", "")[:10_000], actor=request.user
+            subject=subject,
+            reason=request.POST.get("reason", "")[:10_000],
+            actor=request.user,
+            # What is no number is no version that there is.
+            seen_version=int(version) if version.isascii() and version.isdigit() and len(version) < 10 else 0,
         )
     except PlanError as error:
         messages.error(request, str(error))

@@ -10,7 +10,7 @@ from ninja import Query, Router, Schema
 from ninja import Status as Answer
 
 from migrations_tracker.api.v1.choosing import gap_numbered, repository_named, site_numbered
-from migrations_tracker.api.v1.parameters import Key, Text
+from migrations_tracker.api.v1.parameters import Key, Text, Version
 from migrations_tracker.api.v1.security import ProgramRequest
 from migrations_tracker.models import Suppression
 from migrations_tracker.selectors.suppressions import PAGE_SIZE, Standing, suppression_list
@@ -31,9 +31,10 @@ class SuppressionIn(Schema):
 
 
 class RefusalIn(Schema):
-    """Why not."""
+    """Why not. With the `version` that was read, a question that was asked since then is not refused."""
 
     reason: Text
+    version: Version | None = None
 
 
 class SuppressionOut(Schema):
@@ -97,7 +98,10 @@ def suppression_index(
 
 @router.post("/sites/{pk}/suppression", response={HTTPStatus.CREATED: SuppressionOut})
 def site_suppression_ask(request: ProgramRequest, pk: Key, body: SuppressionIn) -> Answer[SuppressionOut]:
-    """Ask that a site stays as it is; a lead accepts by the step to `suppressed`."""
+    """Ask that a site stays as it is; a lead accepts by the step to `suppressed`.
+
+    The version of its migration goes up by one: who read the site before sees it anew.
+    """
     asked = suppression_ask(subject=site_numbered(pk), actor=request.user, **body.dict())
     return Answer(HTTPStatus.CREATED, SuppressionOut.of(asked))
 
@@ -112,7 +116,9 @@ def site_suppression_withdraw(request: ProgramRequest, pk: Key) -> SuppressionOu
 def site_suppression_reject(request: ProgramRequest, pk: Key, body: RefusalIn) -> SuppressionOut:
     """Refuse what was asked for a site."""
     return SuppressionOut.of(
-        suppression_reject(subject=site_numbered(pk), reason=body.reason, actor=request.user)
+        suppression_reject(
+            subject=site_numbered(pk), reason=body.reason, actor=request.user, seen_version=body.version
+        )
     )
 
 
@@ -133,5 +139,7 @@ def gap_suppression_withdraw(request: ProgramRequest, pk: Key) -> SuppressionOut
 def gap_suppression_reject(request: ProgramRequest, pk: Key, body: RefusalIn) -> SuppressionOut:
     """Refuse what was asked for a gap."""
     return SuppressionOut.of(
-        suppression_reject(subject=gap_numbered(pk), reason=body.reason, actor=request.user)
+        suppression_reject(
+            subject=gap_numbered(pk), reason=body.reason, actor=request.user, seen_version=body.version
+        )
     )

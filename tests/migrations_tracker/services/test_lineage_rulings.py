@@ -23,9 +23,11 @@ from audit.models import (
 )
 from audit.selectors.doubtful_links import doubtful_links
 from audit.services.lineage_rulings import lineage_ruling_undo
-from migrations_tracker.models import SiteMigration
+from migrations_tracker.lifecycle import Status
+from migrations_tracker.models import SiteMigration, Suppression
 from migrations_tracker.roles import Role
 from migrations_tracker.services.lineage_rulings import lineage_rule
+from migrations_tracker.services.site_migrations import site_migration_transition
 from tests.factories import ingest, make_member, make_report, make_repository, make_result, make_user
 
 pytestmark = pytest.mark.django_db
@@ -104,6 +106,14 @@ def test_another_site_gets_all_that_followed_and_the_old_one_ends(guess: Lineage
     assert SiteMigration.objects.get(site=split).status == "open"
     assert SiteMigration.objects.filter(site=old).exists()
     assert_balanced()
+
+
+def test_a_suppression_of_the_old_one_ends_with_it(guess: Lineage, ada: User) -> None:
+    lea = make_user("lea", role=Role.LEAD)
+    site_migration_transition(site=guess.site, to=Status.SUPPRESSED, actor=lea, reason="one number")
+    lineage_rule(lineage=guess, decision=LineageDecision.NEW, actor=ada, reason="Not alike.")
+    assert Suppression.objects.get().ended_at is not None
+    assert SiteMigration.objects.get(site=guess.site_id).status == "open"
 
 
 def test_the_next_scan_knows_both(repository: Repository, guess: Lineage, ada: User) -> None:

@@ -24,10 +24,11 @@ from audit.selectors.site_identity import site_identity
 from audit.services.precedents import precedent_record
 from migrations_tracker.errors import PlanError
 from migrations_tracker.lifecycle import Status
-from migrations_tracker.models import SiteMigration, Transition
+from migrations_tracker.models import SiteMigration, Suppression, Transition
 from migrations_tracker.roles import Role
 from migrations_tracker.services.lineage_rulings import lineage_join, lineage_undo
 from migrations_tracker.services.site_migrations import site_migration_transition
+from migrations_tracker.services.suppressions import suppression_ask, suppression_withdraw
 from tests.factories import ingest, make_member, make_report, make_repository, make_result, make_user
 from tests.migrations_tracker.services.test_lineage_rulings import assert_balanced, everything
 
@@ -168,6 +169,33 @@ def test_a_migration_that_was_over_is_reopened_and_one_that_is_begun_is_not_hidd
     lineage_join(later=later, earlier=earlier, actor=ada, reason=WHY)
     assert SiteMigration.objects.get(site=earlier).status == Status.REOPENED
     assert Transition.objects.filter(site_migration__site=earlier).latest("pk").cause == "scanner"
+
+
+def test_a_question_about_the_later_site_is_answered_before_it_is_hidden(
+    repository: Repository, ada: User
+) -> None:
+    scan(repository)
+    scan(repository, rewritten())
+    earlier, later = site(RELU), site(CLAMP)
+    suppression_ask(subject=later, justification="one number", actor=ada)
+    with pytest.raises(PlanError, match="ada asks for a suppression"):
+        lineage_join(later=later, earlier=earlier, actor=ada, reason=WHY)
+    suppression_withdraw(subject=later, actor=ada)
+    lineage_join(later=later, earlier=earlier, actor=ada, reason=WHY)
+
+
+def test_a_suppression_of_one_that_is_gone_again_when_a_merge_is_undone_ends(
+    repository: Repository, ada: User
+) -> None:
+    scan(repository)
+    scan(repository, rewritten())
+    earlier = site(RELU)
+    ruling = lineage_join(later=site(CLAMP), earlier=earlier, actor=ada, reason=WHY)
+    lea = make_user("lea", role=Role.LEAD)
+    site_migration_transition(site=earlier, to=Status.SUPPRESSED, actor=lea, reason="one number")
+    lineage_undo(ruling=LineageRuling.objects.get(pk=ruling.pk), actor=ada)
+    assert Suppression.objects.get().ended_at is not None
+    assert SiteMigration.objects.get(site=earlier).status == Status.OPEN
 
 
 def test_rulings_on_both_are_one_judgement_of_the_site_that_stays(repository: Repository, ada: User) -> None:

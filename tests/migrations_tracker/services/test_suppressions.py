@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from uuid import uuid4
 
 import pytest
 from django.apps import apps
@@ -72,6 +73,25 @@ class TestAsking:
         with pytest.raises(PlanError, match="asked for already: one"):
             suppression_ask(subject=site, justification="two", actor=lea)
 
+    def test_is_about_what_the_scanner_sees(
+        self, repository: Repository, site: FallbackSite, ada: User
+    ) -> None:
+        ingest(repository, make_report([], files=[make_result().path]))
+        with pytest.raises(TransitionNotAllowedError, match="does not see"):
+            suppression_ask(subject=site, justification="one", actor=ada)
+
+    def test_is_about_what_a_lead_could_suppress(self, site: FallbackSite, ada: User) -> None:
+        SiteMigration.objects.update(status=Status.VERIFIED.value)
+        with pytest.raises(TransitionNotAllowedError, match="can't become"):
+            suppression_ask(subject=site, justification="one", actor=ada)
+        assert not Suppression.objects.exists()
+
+    def test_is_about_what_the_plan_holds(self, site: FallbackSite, ada: User) -> None:
+        site.pk, site.correlation_guid = None, uuid4()
+        site.save()
+        with pytest.raises(PlanError, match="no migration"):
+            suppression_ask(subject=site, justification="one", actor=ada)
+
     def test_is_taken_back_by_whoever_asked(self, site: FallbackSite, ada: User, lea: User) -> None:
         suppression_ask(subject=site, justification="one", actor=ada)
         with pytest.raises(PlanError, match="ada asked for it"):
@@ -120,6 +140,49 @@ class TestRuling:
         assert (refused.status, refused.ended_because) == ("rejected", "it has a kernel")
         assert status_of(site) == "open"
         suppression_ask(subject=site, justification="again", actor=ada)
+
+    @pytest.mark.parametrize("answer", ["asked", "rejected", "withdrawn", "over"])
+    def test_is_made_of_what_is_seen(self, site: FallbackSite, ada: User, lea: User, answer: str) -> None:
+        if answer != "asked":
+            suppression_ask(subject=site, justification="one", actor=ada, expires_on=TODAY())
+        seen = SiteMigration.objects.get().version
+        if answer == "asked":
+            suppression_ask(subject=site, justification="one", actor=ada)
+        elif answer == "rejected":
+            suppression_reject(subject=site, reason="it has a kernel", actor=make_user("lou", role=Role.LEAD))
+        elif answer == "withdrawn":
+            suppression_withdraw(subject=site, actor=ada)
+        else:
+            suppressions_expire(today=TODAY() + timedelta(days=1))
+        with pytest.raises(ChangedMeanwhileError):
+            site_migration_transition(
+                site=site, to=Status.SUPPRESSED, actor=lea, reason="fine", seen_version=seen
+            )
+        assert status_of(site) == "open"
+
+    def test_refuses_only_the_question_that_was_read(self, site: FallbackSite, ada: User, lea: User) -> None:
+        suppression_ask(subject=site, justification="one", actor=ada)
+        seen = SiteMigration.objects.get().version
+        suppression_withdraw(subject=site, actor=ada)
+        suppression_ask(subject=site, justification="another", actor=ada)
+        with pytest.raises(ChangedMeanwhileError, match="while you looked"):
+            suppression_reject(subject=site, reason="no", actor=lea, seen_version=seen)
+        suppression_reject(subject=site, reason="no", actor=lea, seen_version=seen + 2)
+
+    @pytest.mark.parametrize(("said", "kept"), [(None, 30), (3, 3)])
+    def test_lasts_as_long_as_was_asked_for_unless_it_says_otherwise(
+        self, site: FallbackSite, ada: User, lea: User, said: int | None, kept: int
+    ) -> None:
+        today = TODAY()
+        suppression_ask(subject=site, justification="one", actor=ada, expires_on=today + timedelta(days=30))
+        site_migration_transition(
+            site=site,
+            to=Status.SUPPRESSED,
+            actor=lea,
+            reason="yes",
+            expires_on=today + timedelta(days=said) if said else None,
+        )
+        assert Suppression.objects.get().expires_on == today + timedelta(days=kept)
 
     def test_the_database_keeps_no_refusal_in_force(self, site: FallbackSite, lea: User) -> None:
         with pytest.raises(IntegrityError, match="suppression_rejected_has_ended"), transaction.atomic():

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from audit.models import FallbackSite, Repository
 from migrations_tracker.lifecycle import Status
-from migrations_tracker.models import Comment
+from migrations_tracker.models import Comment, SiteMigration
 from migrations_tracker.services.site_migrations import site_migration_transition
 from tests.factories import ingest, make_report, make_result
 
@@ -133,17 +133,19 @@ def test_a_suppression_is_asked_for_and_ruled_about(
     page = lea_client.get(site.get_absolute_url()).content.decode()
     assert "ada asks for it until 2098-01-01: two numbers, once" in page
     assert "two numbers, once" in lea_client.get(listed).content.decode()
-    assert lea_client.post(refuse, {"reason": "it has a kernel"}).status_code == 302
+    assert 'name="expires_on" value="2098-01-01"' in page
+    lea_client.post(refuse, {"reason": "not read", "version": "1"})
+    version = SiteMigration.objects.get(site=site).version
+    assert "asked for" in lea_client.get(site.get_absolute_url()).content.decode()
+    lea_client.post(refuse, {"reason": "it has a kernel", "version": version})
     page = ada_client.get(site.get_absolute_url()).content.decode()
     assert "was rejected by lea" in page
     assert "it has a kernel" in ada_client.get(f"{listed}?state=ended").content.decode()
     ada_client.post(ask, {"justification": "again"})
     ada_client.post(ask, {"withdraw": "yes"})
     assert "Nothing waits for a ruling." in ada_client.get(f"{listed}?before=x").content.decode()
-    assert (
-        transition(lea_client, site, to="suppressed", reason="fine", expires_on="2098-01-01").status_code
-        == 302
-    )
+    ruling = {"to": "suppressed", "reason": "fine", "expires_on": "2098-01-01", "version": str(version + 3)}
+    assert transition(lea_client, site, **ruling).status_code == 302
     assert "2098-01-01" in lea_client.get(f"{listed}?state=in-force").content.decode()
 
 
