@@ -36,8 +36,8 @@ class Recalling(Protocol):
     def types(self, function: Fn) -> tuple[dict[str, str], set[str]] | None:
         """Return the types of a function's locals, and the structs that they were told from."""
 
-    def answer(self, function: Fn, call: Call) -> tuple[Fn, ...] | None:
-        """Return what a call resolves to, or None where it is not known."""
+    def answer(self, function: Fn, span: tuple[int, int]) -> tuple[Fn, ...] | None:
+        """Return what the call of a span resolves to, or None where it is not known."""
 
 
 @dataclass(slots=True)
@@ -59,13 +59,11 @@ class Given:
         known = self.answers.get(function)
         if known is None:
             known = self.answers[function] = {}
-        answer = known.get((call.start, call.end))
+        span = call.start, call.end
+        answer = known.get(span)
         if answer is not None:
             return answer[1]
-        recalled = self.recalled.answer(function, call) if self.recalled is not None else None
-        if recalled is not None:
-            known[call.start, call.end] = call, recalled
-        return recalled
+        return self.recalled.answer(function, span) if self.recalled is not None else None
 
     def types_of(self, function: Fn) -> dict[str, str] | None:
         """Return the types of a function's locals, or None where they are not known."""

@@ -8,48 +8,34 @@ something is asked of it.
 
 from __future__ import annotations
 
-import io
-import pickle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from audit.scanner.extract.facts import Call
-from audit.scanner.link.given import Given, World, holds
+from audit.scanner.extract.facts import CallKind
+from audit.scanner.link.given import Given, World
+from audit.scanner.link.parts import (
+    Looked,
+    Part,
+    Place,
+    Row,
+    Rows,
+    Span,
+    Tables,
+    number_of,
+    part_of,
+    tables_in,
+    told_in,
+)
 from audit.scanner.link.unit import Fn, Unit
 from audit.scanner.link.workspace import Workspace
 
 _DIGEST_BYTES = 16
-# So many names that have changed since, and so many parts of one file: then all is written anew.
+# So many names that have changed since: then all is written anew.
 _MOST_STALE = 400
-_MOST_PARTS = 4
-# What may be made of kept bytes; nothing else is, and no other function is called.
-_KINDS = frozenset(
-    {
-        ("audit.scanner.extract.facts", "Call"),
-        ("audit.scanner.judge", "Candidate"),
-        ("audit.scanner.link.cfg", "Cfg"),
-        ("audit.scanner.link.comments", "CommentBlock"),
-        ("audit.scanner.link.gated", "Gated"),
-        ("audit.scanner.ptx.texts", "StringConstant"),
-        ("audit.scanner.vocabulary", "Phrase"),
-    }
-)
-_UNREADABLE = (
-    pickle.UnpicklingError,
-    AttributeError,
-    EOFError,
-    ImportError,
-    IndexError,
-    KeyError,
-    TypeError,
-    ValueError,
-)
-
-Place = tuple[str, int]
-Parts = dict[str, list[bytes]]
 
 
 class KeptFile(NamedTuple):
@@ -59,7 +45,8 @@ class KeptFile(NamedTuple):
     names: tuple[str, ...]
     structs: tuple[str, ...]
     splices: bool
-    parts: tuple[bytes, ...]
+    told: bytes
+    tables: bytes
 
 
 class Memory(NamedTuple):
@@ -75,15 +62,6 @@ class Memory(NamedTuple):
     stale_passing: tuple[Place, ...]
     spliced: tuple[str, ...]
     files: dict[str, KeptFile]
-
-
-class _FilePart(NamedTuple):
-    """What is kept of one file; functions by their number in it."""
-
-    told: dict[str, Any]
-    types: dict[int, dict[str, str]]
-    structs: dict[int, tuple[str, ...]]
-    answers: dict[int, dict[tuple[int, int], tuple[Place, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +82,19 @@ class Recalled:
         self._memory = memory
         self._packages: dict[str, str] = {}
         self._files = {path: self._as_it_is(unit) for path, unit in self._units.items()}
-        before = memory.files if memory is not None else {}
-        self._read: dict[str, _FilePart] = {}
+        before = self._before = memory.files if memory is not None else {}
         self._same = {
             path for path, one in self._files.items() if path in before and before[path].stand == one.stand
         }
+        self._told: dict[str, dict[str, Any]] = {}
+        self._tables: dict[str, Tables] = {}
         self._given = Given()
-        self._rows: dict[Fn, dict[tuple[int, int], tuple[Place, ...]]] = {}
+        self._rows: dict[Fn, dict[Span, tuple[Fn, ...] | None]] = {}
         self._has_paths = self._has_answers = False
         self._change = _Change(frozenset(), frozenset(), frozenset())
         self._outlook = ("", "", "")
         self._passing: frozenset[Place] = frozenset()
-        self._elsewhere: dict[str, list[bytes]] = {}
+        self._elsewhere: dict[str, list[Part]] = {}
         for path in self._same:
             self._units[path].recall = self._told_by(path)
 
@@ -126,64 +105,72 @@ class Recalled:
         self._outlook = _outlook(world)
         self._passing = frozenset(map(self._place_of, world.passing))
         self._change = self._changed()
-        self._uses = uses
         memory = self._memory
         if memory is not None:
             self._has_answers = memory.outlook[:2] == self._outlook[:2]
             self._has_paths = memory.outlook[2] == self._outlook[2]
         self._given = Given(world, recalled=self if memory is not None else None)
+        self._uses = uses
         return self._given
 
     def types(self, function: Fn) -> tuple[dict[str, str], set[str]] | None:
         """Return the types of a function's locals, and the structs that they were told from."""
-        part = self._part(function.unit.path)
-        number = self._number(function)
-        structs = part.structs.get(number, ()) if part is not None else ()
-        if part is None or number not in part.types or not self._change.structs.isdisjoint(structs):
+        tables = self._tables_of(function.unit.path)
+        if tables is None:
             return None
-        return part.types[number], set(structs)
+        number = number_of(function)
+        types, structs = tables.types.get(number), tables.structs.get(number, ())
+        if types is None or not self._change.structs.isdisjoint(structs):
+            return None
+        return types, set(structs)
 
-    def answer(self, function: Fn, call: Call) -> tuple[Fn, ...] | None:
-        """Return what a call resolves to, as far as it is known and holds."""
+    def answer(self, function: Fn, span: Span) -> tuple[Fn, ...] | None:
+        """Return what the call of a span resolves to, as far as it is known and holds."""
         rows = self._rows.get(function)
         if rows is None:
-            rows = self._rows[function] = self._rows_of(function)
-        places = rows.get((call.start, call.end)) if rows else None
-        if places is None or not holds(
-            call, self._uses(function.unit), self._change.names, paths_hold=self._has_paths
-        ):
-            return None
-        found = tuple(one for one in map(self._at, places) if one is not None)
-        return found if len(found) == len(places) else None
+            tables = self._tables_holding(function)
+            rows = self._rows[function] = tables.answers.of(number_of(function)) if tables is not None else {}
+        return rows.get(span)
 
-    def _rows_of(self, function: Fn) -> dict[tuple[int, int], tuple[Place, ...]]:
-        part = self._part(function.unit.path) if self._has_answers else None
-        number = self._number(function)
-        if (
-            part is None
-            or self._place_of(function) in self._change.passing
-            or not self._change.structs.isdisjoint(part.structs.get(number, ()))
-        ):
-            return {}
-        return part.answers.get(number, {})
+    def _tables_holding(self, function: Fn) -> Tables | None:
+        """Return what is known of a file if answers for one of its functions may hold."""
+        tables = self._tables_of(function.unit.path) if self._has_answers else None
+        if tables is None or (self._change.passing and self._place_of(function) in self._change.passing):
+            return None
+        structs = tables.structs.get(number_of(function), ())
+        return tables if self._change.structs.isdisjoint(structs) else None
 
     def _told_by(self, path: str) -> Callable[[object], Any]:
         def told(key: object) -> Any:
-            part = self._part(path)
-            return part.told.get(_name_of(key)) if part is not None else None
+            return self._told_of(path).get(_name_of(key))
 
         return told
 
-    def _part(self, path: str) -> _FilePart | None:
-        if path not in self._same or self._memory is None:
-            return None
-        found = self._read.get(path)
+    def _told_of(self, path: str) -> dict[str, Any]:
+        found = self._told.get(path)
         if found is None:
-            unit = self._units[path]
-            found = self._read[path] = _joined(
-                [_loaded(part, unit) for part in self._memory.files[path].parts]
+            found = self._told[path] = (
+                told_in(self._part(path), self._units[path]) if path in self._same else {}
             )
         return found
+
+    def _tables_of(self, path: str) -> Tables | None:
+        found = self._tables.get(path)
+        if found is None and path in self._same:
+            found = self._tables[path] = tables_in(self._part(path))
+            found.answers.open(self._is_changed, self._at)
+        return found
+
+    def _part(self, path: str) -> Part:
+        kept = self._before[path]
+        return Part(kept.told, kept.tables)
+
+    def _is_changed(self, looked: Looked) -> bool:
+        """Say whether a name that was looked up for a call may stand for something else now."""
+        names = self._change.names
+        if looked.name in names:
+            return True
+        return looked.is_path and (not self._has_paths or looked.target in names)
 
     def _at(self, place: Place) -> Fn | None:
         unit = self._units.get(place[0])
@@ -192,13 +179,9 @@ class Recalled:
             return None
         return functions[place[1]]
 
-    def _place_of(self, function: Fn) -> Place:
-        return function.unit.path, self._number(function)
-
     @staticmethod
-    def _number(function: Fn) -> int:
-        functions = function.unit.functions
-        return function.index - functions[0].index if functions else 0
+    def _place_of(function: Fn) -> Place:
+        return function.unit.path, number_of(function)
 
     # -- what has changed --------------------------------------------------------------------------------
 
@@ -227,7 +210,8 @@ class Recalled:
             tuple(names),
             tuple({name for name, _ in unit.struct_fields}),
             any(function.facts.has_spliced_name for function in functions),
-            (),
+            b"",
+            b"",
         )
 
     def _stand(self, unit: Unit) -> str:
@@ -250,18 +234,22 @@ class Recalled:
 
     # -- writing -----------------------------------------------------------------------------------------
 
-    def learned(self) -> dict[str, bytes]:
+    def learned(self) -> dict[str, tuple[bytes, ...]]:
         """Return what was found out here about files of which little was known, by path."""
-        return {path: self._dumped(unit) for path, unit in self._units.items() if not self._is_known(unit)}
+        return {
+            path: tuple(self._written(unit)) for path, unit in self._units.items() if not self._is_known(unit)
+        }
 
-    def add(self, learned: Mapping[str, bytes]) -> None:
+    def add(self, learned: Mapping[str, tuple[bytes, ...]]) -> None:
         """Take what a copy of this process has found out."""
         for path, part in learned.items():
-            self._elsewhere.setdefault(path, []).append(part)
+            self._elsewhere.setdefault(path, []).append(Part(*part))
 
     def _is_known(self, unit: Unit) -> bool:
-        part = self._part(unit.path) if unit.path in self._same else None
-        return part is not None and all(name in part.told for name in map(_name_of, unit.told) if name)
+        if unit.path not in self._same:
+            return False
+        known = self._told_of(unit.path)
+        return all(name in known for name in map(_name_of, unit.told) if name)
 
     def memory(self) -> Memory:
         """Return what the next scan is to know."""
@@ -269,11 +257,12 @@ class Recalled:
         is_afresh = before is None or before.outlook != self._outlook or len(self._change.names) > _MOST_STALE
         files = {}
         for path, one in self._files.items():
-            kept = () if before is None or path not in self._same else before.files[path].parts
-            own: tuple[bytes, ...] = kept
-            if is_afresh or not self._is_known(self._units[path]) or len(kept) > _MOST_PARTS:
-                own = (self._dumped(self._units[path]),)
-            files[path] = one._replace(parts=(*own, *self._elsewhere.get(path, ())))
+            others = self._elsewhere.get(path, ())
+            if is_afresh or others or not self._is_known(self._units[path]):
+                part = self._written(self._units[path], others)
+            else:
+                part = self._part(path)
+            files[path] = one._replace(told=part.told, tables=part.tables)
         return Memory(
             self._outlook,
             () if is_afresh else tuple(self._change.names),
@@ -283,50 +272,56 @@ class Recalled:
             files,
         )
 
-    def _dumped(self, unit: Unit) -> bytes:
-        part = self._part(unit.path)
-        told = dict(part.told) if part is not None else {}
+    def _written(self, unit: Unit, others: Sequence[Part] = ()) -> Part:
+        """Write what is known of a file, with what other processes have found out."""
+        told: dict[str, Any] = {}
+        types: dict[int, dict[str, str]] = {}
+        structs: dict[int, set[str]] = {}
+        rows: Rows = {}
+        for part in others:
+            tables = tables_in(part)
+            tables.answers.open(lambda looked: False, self._anywhere)
+            told |= told_in(part, unit)
+            types |= tables.types
+            for number, names in tables.structs.items():
+                structs.setdefault(number, set()).update(names)
+            for number in range(len(unit.functions or ())):
+                rows.setdefault(number, {}).update(tables.answers.rows(number))
+        told |= self._told_of(unit.path)
         told |= {name: value for key, value in unit.told.items() if (name := _name_of(key))}
-        functions = unit.functions or []
         given = self._given
-        for function in functions if part is not None else ():
-            given.types_of(function)
-            for call in function.facts.calls:
-                given.answer_of(function, call)
-        return _bytes_of(
-            _FilePart(
-                told,
-                {number: given.types[one] for number, one in enumerate(functions) if one in given.types},
-                {
-                    number: tuple(given.structs[one])
-                    for number, one in enumerate(functions)
-                    if one in given.structs
-                },
-                {
-                    number: {
-                        span: tuple(map(self._place_of, callees))
-                        for span, (_, callees) in given.answers[one].items()
-                    }
-                    for number, one in enumerate(functions)
-                    if given.answers.get(one)
-                },
-            )
+        for number, function in enumerate(unit.functions or ()):
+            known = given.types_of(function)
+            if known is not None:
+                types[number] = known
+            if function in given.structs:
+                structs.setdefault(number, set()).update(given.structs[function])
+            own = rows.setdefault(number, {})
+            kept = self._tables_holding(function)
+            if kept is not None:
+                own.update(kept.answers.rows(number))
+            own.update(self._rows_found(function))
+        return part_of(
+            told,
+            types,
+            {number: tuple(names) for number, names in structs.items() if names},
+            {number: own for number, own in rows.items() if own},
         )
 
+    def _rows_found(self, function: Fn) -> Iterator[tuple[Span, Row]]:
+        """Yield what was found out in this scan; what a macro is given is looked up each time."""
+        uses = self._uses(function.unit)
+        for span, (call, callees) in self._given.answers.get(function, {}).items():
+            if call.kind == CallKind.MACRO:
+                continue
+            is_path = call.kind != CallKind.METHOD
+            target = uses.get(call.name) if is_path else None
+            looked = Looked(call.name, is_path, target[-1] if target is not None else "")
+            yield span, Row(looked, tuple(map(self._place_of, callees)))
 
-def _joined(parts: Sequence[_FilePart]) -> _FilePart:
-    """Put together what several processes and scans have found out about one file."""
-    if len(parts) == 1:
-        return parts[0]
-    joined = _FilePart({}, {}, {}, {})
-    for part in parts:
-        joined.told.update(part.told)
-        joined.types.update(part.types)
-        for number, structs in part.structs.items():
-            joined.structs[number] = (*joined.structs.get(number, ()), *structs)
-        for number, rows in part.answers.items():
-            joined.answers.setdefault(number, {}).update(rows)
-    return joined
+    def _anywhere(self, place: Place) -> Fn | None:
+        functions = self._units[place[0]].functions
+        return functions[place[1]] if functions else None
 
 
 def _outlook(world: World) -> tuple[str, str, str]:
@@ -351,6 +346,7 @@ def _digest(value: object) -> str:
     return blake2b(repr(value).encode("utf-8", "surrogateescape"), digest_size=_DIGEST_BYTES).hexdigest()
 
 
+@lru_cache(maxsize=4096)
 def _name_of(key: object) -> str:
     """Name what something is told under: the same in every process; empty for what has no such name."""
     if isinstance(key, FunctionType):
@@ -361,49 +357,3 @@ def _name_of(key: object) -> str:
         names = [_name_of(one) for one in key]
         return f"({','.join(names)})" if all(names) else ""
     return ""
-
-
-def _own_function(number: int) -> Fn:
-    raise pickle.UnpicklingError(f"function {number} of no file")
-
-
-def _own_file() -> Unit:
-    raise pickle.UnpicklingError("no file")
-
-
-def _bytes_of(part: _FilePart) -> bytes:
-    """Write what is kept of a file; the file and its functions by number."""
-    stream = io.BytesIO()
-    pickler = pickle.Pickler(stream, pickle.HIGHEST_PROTOCOL)
-    pickler.dispatch_table = {
-        Fn: lambda function: (_own_function, (Recalled._number(function),)),
-        Unit: lambda unit: (_own_file, ()),
-    }
-    pickler.dump(tuple(part))
-    return stream.getvalue()
-
-
-class _Reader(pickle.Unpickler):
-    """Makes what may be kept of a file, and nothing else."""
-
-    def __init__(self, stream: io.BytesIO, unit: Unit) -> None:
-        super().__init__(stream)
-        self._unit = unit
-
-    def find_class(self, module: str, name: str) -> Any:
-        if module == __name__ and name == "_own_function":
-            return (self._unit.functions or []).__getitem__
-        if module == __name__ and name == "_own_file":
-            return lambda: self._unit
-        if (module, name) not in _KINDS:
-            raise pickle.UnpicklingError(f"{module}.{name} is nothing that is kept")
-        return super().find_class(module, name)
-
-
-def _loaded(data: bytes, unit: Unit) -> _FilePart:
-    """Read what is kept of a file; nothing, where it can't be read."""
-    try:
-        part = _FilePart(*_Reader(io.BytesIO(data), unit).load())
-    except _UNREADABLE:
-        return _FilePart({}, {}, {}, {})
-    return part if all(isinstance(one, dict) for one in part) else _FilePart({}, {}, {}, {})

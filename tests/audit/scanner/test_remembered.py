@@ -18,6 +18,7 @@ from audit.rules import RULES, dishonest_report
 from audit.scanner import remembered
 from audit.scanner.extract.facts import Call
 from audit.scanner.link import recall
+from audit.scanner.link.parts import Part, told_in
 from audit.scanner.link.resolve import Resolver
 from audit.scanner.link.unit import Fn
 from audit.scanner.link.workspace import Workspace
@@ -136,11 +137,11 @@ def test_all_that_is_told_of_files_is_read_back(tmp_path: Path) -> None:
     assert memory is not None
     workspace = _workspace(first_commit())
     parts = {
-        path: [recall._loaded(part, workspace.units[path]) for part in file.parts]
+        path: told_in(Part(file.told, file.tables), workspace.units[path])
         for path, file in memory.files.items()
     }
-    told = {name for found in parts.values() for part in found for name in part.told}
-    assert all(any(part.told for part in found) for found in parts.values())
+    told = {name for part in parts.values() for name in part}
+    assert all(parts.values())
     # Of each module that tells something of files, there is something.
     for module in (
         "comments",
@@ -201,7 +202,8 @@ class _Evil:
 
 def _with_parts(data: bytes, part: bytes) -> bytes:
     *rest, files = marshal.loads(data[20:])  # noqa: S302
-    return _with_checksum(marshal.dumps((*rest, {path: (*one[:4], (part,)) for path, one in files.items()})))
+    damaged = {path: (*one[:4], part, part) for path, one in files.items()}
+    return _with_checksum(marshal.dumps((*rest, damaged)))
 
 
 # The name of the file that is damaged.
@@ -259,3 +261,18 @@ def test_many_scans_with_one_change_each_do_not_make_what_is_kept_grow(tmp_path:
     for number in range(20):
         scanned({**files, HELPERS: files[HELPERS] + f"\npub fn another_{number}() {{}}\n"}, tmp_path, cache)
     assert kept.stat().st_size < 1.5 * size
+
+
+def test_what_a_copy_of_the_process_finds_out_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[str] = []
+    original = recall.Recalled.add
+
+    def adding(recalled: recall.Recalled, learned: Mapping[str, tuple[bytes, ...]]) -> None:
+        taken.extend(learned)
+        original(recalled, learned)
+
+    monkeypatch.setattr(recall.Recalled, "add", adding)
+    scanned(first_commit(), tmp_path, Counting(), jobs=2)
+    assert HELPERS in taken
