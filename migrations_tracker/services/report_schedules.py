@@ -70,14 +70,19 @@ def report_schedule_end(*, schedule: ReportSchedule, actor: User) -> bool:
 
 
 def report_schedule_run(*, pk: int, now: datetime | None = None) -> ScheduledReport | None:
-    """Ask for the report of the period that ended last; None where it was asked for, or nothing is there."""
+    """Ask for the report of the period that ended last, which is due until it was asked for once.
+
+    None where it was, where nothing was scanned, and where the period was over before the schedule was made.
+    """
     with transaction.atomic():
         rows = ReportSchedule.objects.select_for_update(of=("self",)).filter(pk=pk, ended_at=None)
         schedule = rows.select_related("branch__last_scan", "made_by").first()
         if schedule is None or schedule.branch.last_scan is None:
             return None
-        key, begins = period_before(Period(schedule.period), timezone.localdate(now))
-        if schedule.reports.filter(period_key=key).exists():
+        today = timezone.localdate(now)
+        key, begins = period_before(Period(schedule.period), today)
+        was_over = timezone.localdate(schedule.created_at) > day_due(Period(schedule.period), today)
+        if was_over or schedule.reports.filter(period_key=key).exists():
             return None
         report = report_create(
             branch=schedule.branch, since=_scan_before(schedule.branch, begins), actor=None
@@ -108,12 +113,20 @@ def report_mails_make() -> int:
 
 def period_before(period: Period, today: date) -> tuple[str, date]:
     """Return the name of the period that ended last, and its first day."""
+    due = day_due(period, today)
     if period is Period.WEEKLY:
-        begins = today - timedelta(days=today.weekday() + 7)
+        begins = due - timedelta(days=7)
         year, week, _ = begins.isocalendar()
         return f"{year}-W{week:02}", begins
-    begins = (today.replace(day=1) - timedelta(days=1)).replace(day=1)
+    begins = (due - timedelta(days=1)).replace(day=1)
     return f"{begins:%Y-%m}", begins
+
+
+def day_due(period: Period, today: date) -> date:
+    """Return the day from which on the report of the period that ended last is due."""
+    if period is Period.WEEKLY:
+        return today - timedelta(days=today.weekday())
+    return today.replace(day=1)
 
 
 def _scan_before(branch: Branch, begins: date) -> ScanRun | None:
@@ -133,13 +146,12 @@ def _task_name(schedule: ReportSchedule) -> str:
 
 
 def _tell_the_clock(schedule: ReportSchedule) -> None:
-    """Have the clock ask from an hour of the day on: what a worker that was away missed is asked again."""
-    is_weekly = schedule.period == Period.WEEKLY
+    """Have the clock ask each day: a report whose day fell into an outage is due until it was asked for."""
     columns = {
         "minute": "5",
         "hour": f"{settings.DIGEST_HOUR}-23",
-        "day_of_week": "1" if is_weekly else "*",
-        "day_of_month": "*" if is_weekly else "1",
+        "day_of_week": "*",
+        "day_of_month": "*",
         "month_of_year": "*",
     }
     when = CrontabSchedule.objects.filter(**columns, timezone=settings.TIME_ZONE).first()

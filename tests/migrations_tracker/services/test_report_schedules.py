@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
+from importlib import import_module
 from typing import Any
 
 import pytest
+from django.apps import apps
+from django.conf import settings as conf
 from django.contrib.auth.models import User
 from django.core import mail
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
-from django_celery_beat.models import PeriodicTask
+from django_celery_beat.models import CrontabSchedule, PeriodicTask
 from pytest_django import Settings
 
 from audit.models import Branch, Repository, RowState, ScanRun
@@ -57,7 +61,9 @@ def lena(repository: Repository) -> User:
 
 def schedule_of(branch: Branch, lena: User, *recipients: User, **changes: Any) -> ReportSchedule:
     given: dict[str, Any] = {"period": "weekly", "formats": ["pdf", "csv"]} | changes
-    return report_schedule_create(branch=branch, recipients=recipients or [lena], actor=lena, **given)
+    schedule = report_schedule_create(branch=branch, recipients=recipients or [lena], actor=lena, **given)
+    ReportSchedule.objects.filter(pk=schedule.pk).update(created_at=MONDAY - timedelta(days=40))
+    return schedule
 
 
 def written(schedule: ReportSchedule) -> None:
@@ -95,6 +101,44 @@ def test_a_period_has_one_report_and_each_recipient_one_mail(branch: Branch, len
     assert MigrationReport.objects.get().get_absolute_url() in first.body
     assert [one[0].rpartition(".")[2] for one in first.attachments] == ["pdf", "csv"]
     assert report_schedule_run(pk=schedule.pk, now=MONDAY + timedelta(days=7)) is not None
+
+
+class TestAnOutage:
+    """A report is due from the day after its period on, until it was asked for."""
+
+    THURSDAY = MONDAY + timedelta(days=3)
+
+    @pytest.fixture
+    def schedule(self, branch: Branch, lena: User) -> ReportSchedule:
+        return schedule_of(branch, lena)
+
+    @pytest.mark.parametrize("period", Period)
+    def test_the_clock_asks_on_each_day(self, branch: Branch, lena: User, period: Period) -> None:
+        schedule_of(branch, lena, period=period)
+        task = PeriodicTask.objects.get(name__startswith="mail report")
+        assert (task.crontab.day_of_week, task.crontab.day_of_month) == ("*", "*")
+
+    def test_a_report_whose_day_was_missed_is_written_later_and_once(self, schedule: ReportSchedule) -> None:
+        scheduled = report_schedule_run(pk=schedule.pk, now=self.THURSDAY)
+        assert scheduled is not None
+        assert scheduled.period_key == "2026-W48"
+        assert report_schedule_run(pk=schedule.pk, now=self.THURSDAY + timedelta(days=1)) is None
+
+    def test_a_period_that_was_over_when_the_schedule_was_made_has_none(
+        self, schedule: ReportSchedule
+    ) -> None:
+        ReportSchedule.objects.update(created_at=MONDAY + timedelta(days=1))
+        assert report_schedule_run(pk=schedule.pk, now=self.THURSDAY) is None
+        assert report_schedule_run(pk=schedule.pk, now=MONDAY + timedelta(days=7)) is not None
+
+    def test_the_clock_of_an_older_schedule_is_set_anew(self, schedule: ReportSchedule) -> None:
+        task = PeriodicTask.objects.get(name__startswith="mail report")
+        CrontabSchedule.objects.filter(pk=task.crontab_id).update(day_of_week="1")
+        migration = import_module("migrations_tracker.migrations.0024_reports_due_each_day")
+        with connection.schema_editor() as editor:
+            migration.ask_each_day(apps, editor)
+        task.refresh_from_db()
+        assert (task.crontab.day_of_week, task.crontab.hour) == ("*", f"{conf.DIGEST_HOUR}-23")
 
 
 def test_a_report_tells_of_the_time_since_the_last_scan_before_the_period(
@@ -153,8 +197,7 @@ def test_a_mail_that_does_not_go_out_is_tried_again(
 
 def test_one_that_has_ended_asks_for_nothing_and_the_clock_forgets_it(branch: Branch, lena: User) -> None:
     schedule = schedule_of(branch, lena)
-    task = PeriodicTask.objects.get(name__startswith="mail report")
-    assert (task.crontab.day_of_week, task.crontab.day_of_month) == ("1", "*")
+    assert PeriodicTask.objects.filter(name__startswith="mail report").count() == 1
     assert report_schedule_end(schedule=schedule, actor=lena)
     assert not report_schedule_end(schedule=schedule, actor=lena)
     assert not PeriodicTask.objects.filter(name__startswith="mail report").exists()
