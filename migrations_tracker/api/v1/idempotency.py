@@ -15,9 +15,9 @@ from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse
 
-from migrations_tracker.api.v1.problems import problem
-from migrations_tracker.api.v1.security import SAFE_METHODS
-from migrations_tracker.models import ApiAnswer
+from migrations_tracker.api.v1.problems import RefusedError, problem
+from migrations_tracker.api.v1.security import SAFE_METHODS, token_hold
+from migrations_tracker.models import ApiAnswer, ApiToken
 from migrations_tracker.services.api_answers import (
     api_answer_forget,
     api_answer_keep,
@@ -57,7 +57,7 @@ def idempotent(view: _View) -> _View:
         ).hexdigest()
         row = api_answer_reserve(owner=token.owner, key=key, digest=digest)
         if row is not None:
-            return _again(row, digest)
+            return _again(row, digest, request, token)
         response = view(request, *args, **kwargs)
         if response.status_code < HTTPStatus.BAD_REQUEST:
             api_answer_keep(
@@ -71,7 +71,13 @@ def idempotent(view: _View) -> _View:
     return answer
 
 
-def _again(row: ApiAnswer, digest: str) -> HttpResponse:
+def _again(row: ApiAnswer, digest: str, request: HttpRequest, token: ApiToken) -> HttpResponse:
+    try:
+        token_hold(request, token)
+    except RefusedError as error:
+        # What a request deleted is not there to be asked about, and such an answer is empty.
+        if error.status != HTTPStatus.NOT_FOUND or row.body or row.request_digest != digest:
+            return problem(error.status, str(error), headers=error.headers)
     if row.request_digest != digest:
         return problem(
             HTTPStatus.UNPROCESSABLE_ENTITY, f"This `{HEADER}` was used for another request: take a new one."

@@ -11,7 +11,7 @@ from ninja.security import HttpBearer
 
 from migrations_tracker.access import access_check
 from migrations_tracker.api.v1.problems import RefusedError, not_found
-from migrations_tracker.models import TokenScope
+from migrations_tracker.models import ApiToken, TokenScope
 from migrations_tracker.services.api_tokens import api_token_spend, api_token_use
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -31,21 +31,26 @@ class TokenAuth(HttpBearer):
         found = api_token_use(text=token)
         if found is None:
             return None
-        wait = api_token_spend(token=found)
-        if wait:
-            raise RefusedError(
-                "This token has asked as often as it may for now.",
-                HTTPStatus.TOO_MANY_REQUESTS,
-                {"Retry-After": str(wait)},
-            )
-        if request.method not in SAFE_METHODS and found.scope != TokenScope.WRITE:
-            raise RefusedError("This token may only read.", HTTPStatus.FORBIDDEN)
+        token_hold(request, found)
         # What is written carries the person in its history, as on a page.
         request.user = found.owner
-        try:
-            access_check(request, found.owner)
-        except PermissionDenied as error:
-            raise RefusedError(str(error), HTTPStatus.FORBIDDEN) from error
-        except Http404 as error:
-            raise not_found("such thing") from error
         return found.owner
+
+
+def token_hold(request: HttpRequest, token: ApiToken) -> None:
+    """Count a request, and raise `RefusedError` where it is one too many or beyond the scope or role."""
+    wait = api_token_spend(token=token)
+    if wait:
+        raise RefusedError(
+            "This token has asked as often as it may for now.",
+            HTTPStatus.TOO_MANY_REQUESTS,
+            {"Retry-After": str(wait)},
+        )
+    if request.method not in SAFE_METHODS and token.scope != TokenScope.WRITE:
+        raise RefusedError("This token may only read.", HTTPStatus.FORBIDDEN)
+    try:
+        access_check(request, token.owner)
+    except PermissionDenied as error:
+        raise RefusedError(str(error), HTTPStatus.FORBIDDEN) from error
+    except Http404 as error:
+        raise not_found("such thing") from error

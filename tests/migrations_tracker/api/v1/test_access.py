@@ -8,12 +8,22 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
+from pytest_django import Settings
 
 from audit.models import FallbackSite, Repository
-from migrations_tracker.models import ApiAnswer, ApiToken, Attachment, Comment, TokenScope, Transition
+from migrations_tracker.models import (
+    ApiAnswer,
+    ApiToken,
+    Attachment,
+    Comment,
+    Membership,
+    TokenScope,
+    Transition,
+)
+from migrations_tracker.roles import Role
 from migrations_tracker.services.api_answers import ANSWERED_WITHIN
 from migrations_tracker.services.comments import comment_create
-from tests.factories import make_scan_run, make_user
+from tests.factories import make_member, make_scan_run, make_user
 from tests.migrations_tracker.api.v1.conftest import Ask, asker
 
 
@@ -104,6 +114,27 @@ class TestAKey:
         assert ask("POST", path, body, **{"Idempotency-Key": "a"}).status_code == 409
         ApiAnswer.objects.update(created_at=timezone.now() - 2 * ANSWERED_WITHIN)
         assert ask("POST", path, body, **{"Idempotency-Key": "a"}).status_code == 201
+
+    def test_spends_what_the_token_may_ask(self, site: FallbackSite, ask: Ask, settings: Settings) -> None:
+        settings.API_REQUESTS_PER_MINUTE = 2
+        path, body = f"sites/{site.pk}/comments", {"text": "Yes."}
+        given = [ask("POST", path, body, **{"Idempotency-Key": "a"}) for _ in range(3)]
+        assert [one.status_code for one in given] == [201, 201, 429]
+        assert int(given[-1]["Retry-After"]) >= 1
+
+    def test_shows_nothing_to_who_lost_the_role(self, site: FallbackSite, ask: Ask, ada: User) -> None:
+        path, body = f"sites/{site.pk}/comments", {"text": "Yes."}
+        ask("POST", path, body, **{"Idempotency-Key": "a"})
+        Membership.objects.filter(user=ada).delete()
+        assert ask("POST", path, body, **{"Idempotency-Key": "a"}).status_code == 404
+
+    def test_answers_what_deleted_something_as_before(self, site: FallbackSite) -> None:
+        lena = make_user("lena", role=None)
+        make_member(lena, Role.LEAD, site.repository)
+        comment_create(subject=site, author=lena, text="see", files=[("a.txt", b"text")])
+        path = f"attachments/{Attachment.objects.get().pk}"
+        given = [asker(lena)("DELETE", path, **{"Idempotency-Key": "a"}) for _ in range(2)]
+        assert [one.status_code for one in given] == [204, 204]
 
     def test_changes_nothing_for_a_read(self, site: FallbackSite, ask: Ask, ada: User) -> None:
         png = b"\x89PNG\r\n\x1a\n\xff"
