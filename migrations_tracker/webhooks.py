@@ -16,6 +16,8 @@ from migrations_tracker.errors import PlanError
 
 TIMEOUT_SECONDS = 20.0
 ANSWER_KEPT = 300
+# Their last four bytes are the address that is meant: NAT64 (RFC 6052), and the older IPv4-compatible form.
+_TRANSLATED = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96"))
 
 
 class NotDeliveredError(Exception):
@@ -85,12 +87,39 @@ class _Pinned(http.client.HTTPConnection):
 def _address_of(parts: SplitResult, port: int) -> str:
     found = [str(info[4][0]) for info in socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)]
     # A host that the administrator names may be in the inner network.
-    usable = [a for a in found if _is_named(parts) or ipaddress.ip_address(a.split("%")[0]).is_global]
+    usable = [address for address in found if _is_named(parts) or is_outside(address)]
     if not usable:
         raise NotDeliveredError(
             f"`{parts.hostname}` is in the inner network. The administrator can name it in WEBHOOK_HOSTS."
         )
     return usable[0]
+
+
+def is_outside(text: str) -> bool:
+    """Whether a network address leads out of the inner network, also where it carries another one."""
+    address = ipaddress.ip_address(text.split("%")[0])
+    if address.is_multicast:
+        return False
+    if isinstance(address, ipaddress.IPv4Address):
+        return address.is_global
+    carried = _carried(address)
+    # What carries an address is no more global than what it carries: it is sent on to that.
+    if carried:
+        return all(is_outside(str(one)) for one in carried)
+    return address.is_global and not address.is_site_local
+
+
+def _carried(address: ipaddress.IPv6Address) -> tuple[ipaddress.IPv4Address, ...]:
+    """Return the IPv4 addresses that one of IPv6 is translated or tunnelled to."""
+    if address.ipv4_mapped is not None:
+        return (address.ipv4_mapped,)
+    if address.sixtofour is not None:
+        return (address.sixtofour,)
+    if address.teredo is not None:
+        return address.teredo
+    if any(address in network for network in _TRANSLATED):
+        return (ipaddress.IPv4Address(address.packed[-4:]),)
+    return ()
 
 
 def _is_named(parts: SplitResult) -> bool:
