@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 
 from migrations_tracker.scheduling.texts.lines import PlanLine
@@ -28,6 +29,9 @@ _HEAD = (
 )
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
+# Where `;` or a tab parts cells, the quotes of a cell that begins before it don't hold it together.
+_FORMULA_AFTER_SPLIT = re.compile(r"""(?<=[;\t\r\n])(?=[ "]*[=+@-])""")
+
 
 def csv_table(lines: Sequence[PlanLine]) -> str:
     """Return a header and one record per unit."""
@@ -46,5 +50,6 @@ def csv_table(lines: Sequence[PlanLine]) -> str:
 
 
 def neutralised(cell: str) -> str:
-    """Return a cell that no spreadsheet takes for a formula."""
+    """Return a cell that no spreadsheet takes for a formula, nor a part of it where that one splits cells."""
+    cell = _FORMULA_AFTER_SPLIT.sub("'", cell)
     return f"'{cell}" if cell.lstrip(" ").startswith(_FORMULA_STARTS) else cell

@@ -151,9 +151,26 @@ def test_csv_reads_back_and_no_cell_is_a_formula() -> None:
     assert records[0]["person"] == "'=HYPERLINK(1)"
 
 
-@pytest.mark.parametrize("cell", ["=1", "+1", "-1", "@a", "\t=1", " =1", "\r=1"])
+@pytest.mark.parametrize("cell", ["=1", "+1", "-1", "@a", "\ta", " =1", "\ra"])
 def test_a_formula_is_written_as_text(cell: str) -> None:
     assert neutralised(cell) == f"'{cell}"
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+@pytest.mark.parametrize(
+    "cell", ["a;=1", "a; +1", 'a;"=1"', "a\n=1", "a\t@b", "a;;-1", "a\r\n =1", 'a";"=1', "\t=1"]
+)
+def test_no_formula_begins_where_another_separator_splits_a_cell(cell: str, separator: str) -> None:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\r\n").writerow(["first", neutralised(cell), "last"])
+    read = csv.reader(io.StringIO(out.getvalue(), newline=""), delimiter=separator)
+    parts = [part.lstrip(' "') for record in read for part in record]
+    assert [part for part in parts if part.startswith(("=", "+", "-", "@"))] == []
+
+
+@pytest.mark.parametrize("cell", ["a-b; c", "x = 1; y = 2", "(a;b)", "FT001;FT002"])
+def test_a_cell_without_a_formula_is_as_it_was(cell: str) -> None:
+    assert neutralised(cell) == cell
 
 
 def test_json_has_units_and_schedule() -> None:
