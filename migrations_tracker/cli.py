@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -232,9 +232,14 @@ def _site_text(found: dict[str, Any]) -> str:
     for proof in found["proofs"]:
         holds = "expired" if proof["expired"] else "proof" if proof["is_proof"] else "no proof"
         lines.append(f"{proof['verdict']} ({holds}): {proof['test']} of {proof['crate']}")
-    steps = [f"{step['to']}{' (with a reason)' if step['needs_reason'] else ''}" for step in found["choices"]]
-    lines.append(f"Next steps: {', '.join(steps) or 'none'}.")
+    lines.append(f"Next steps: {', '.join(map(_step, found['choices'])) or 'none'}.")
     return "\n".join(lines)
+
+
+def _step(choice: Mapping[str, Any]) -> str:
+    if choice["needs_commit"]:
+        return f"{choice['to']} (with the commit that settled it as the reason)"
+    return f"{choice['to']} (with a reason)" if choice["needs_reason"] else str(choice["to"])
 
 
 Command = Callable[[Server, argparse.Namespace], tuple[Any, str]]

@@ -1,8 +1,8 @@
 """The table of what a site's migration may become, by whom, and with what in hand.
 
-A person may not overrule a machine. Nobody marks a site migrated that the scanner still sees, and only a
-verdict from a GPU makes it verified; the table carries these as requirements, and the caller brings the
-facts.
+A person may not overrule a machine. Nobody marks a site migrated that the scanner still sees, or of which
+nobody can say what became of it, and only a verdict from a GPU makes it verified; the table carries these as
+requirements, and the caller brings the facts.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ class Requirement(StrEnum):
     REASON = "reason"
     SITE_PRESENT = "site-present"
     SITE_ABSENT = "site-absent"
+    SETTLED = "settled"
     VERDICT = "verdict"
     NO_VERDICT = "no-verdict"
 
@@ -51,6 +52,7 @@ REFUSALS = {
     Requirement.REASON: "Say why: this step is kept with its reason.",
     Requirement.SITE_PRESENT: "The scanner does not see this site at the moment.",
     Requirement.SITE_ABSENT: "The scanner still sees this site. Change the code, then scan again.",
+    Requirement.SETTLED: "What became of it is not known: name the commit that settled it in the reason.",
     Requirement.VERDICT: "No verdict of a GPU run bears this out.",
     Requirement.NO_VERDICT: "A verdict of a GPU run bears this out, for the code as it stands.",
 }
@@ -68,11 +70,15 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """The facts a transition is judged by."""
+    """The facts a transition is judged by.
+
+    `is_settled`: a scan told what the site became, or a commit is named that settled it.
+    """
 
     has_reason: bool
     is_seen_by_scanner: bool
     has_fitting_verdict: bool
+    is_settled: bool = False
 
 
 class TransitionNotAllowedError(Exception):
@@ -112,7 +118,8 @@ def _edges() -> Iterator[Edge]:
         yield Edge(source, target, Cause.PERSON, reason)
     for source in AT_WORK:
         yield Edge(source, Status.SUPPRESSED, Cause.PERSON, reason | {Requirement.SITE_PRESENT})
-        yield Edge(source, Status.MIGRATED, Cause.PERSON, reason | {Requirement.SITE_ABSENT})
+        gone = {Requirement.SITE_ABSENT, Requirement.SETTLED}
+        yield Edge(source, Status.MIGRATED, Cause.PERSON, reason | gone)
         yield Edge(source, Status.MIGRATED, Cause.SCANNER, frozenset({Requirement.SITE_ABSENT}))
     yield Edge(Status.MIGRATED, Status.VERIFIED, Cause.GPU, frozenset({Requirement.VERDICT}))
     # A verdict holds for the code that ran: a scan that sees other code ends it.
@@ -161,6 +168,7 @@ def missing(edge: Edge, situation: Situation) -> tuple[Requirement, ...]:
         Requirement.REASON: situation.has_reason,
         Requirement.SITE_PRESENT: situation.is_seen_by_scanner,
         Requirement.SITE_ABSENT: not situation.is_seen_by_scanner,
+        Requirement.SETTLED: situation.is_settled,
         Requirement.VERDICT: situation.has_fitting_verdict,
         Requirement.NO_VERDICT: not situation.has_fitting_verdict,
     }

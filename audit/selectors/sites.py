@@ -14,6 +14,12 @@ def site_is_open(*, site: FallbackSite) -> bool:
     ).exists()
 
 
+def site_outcome(*, site: FallbackSite) -> str:
+    """Return what the site became on the repository's default branch; nothing where no scan told."""
+    states = SiteState.objects.filter(site=site, branch__name=F("branch__repository__default_branch"))
+    return states.values_list("outcome", flat=True).first() or ""
+
+
 def sites_of_their_own(*, repository_id: int) -> QuerySet[FallbackSite]:
     """List a repository's sites without those that people made a part of another one: no result is theirs."""
     rulings = LineageRuling.objects.filter(site__repository_id=repository_id)

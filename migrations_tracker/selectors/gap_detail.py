@@ -66,7 +66,7 @@ def gap_page(*, gap: CapabilityGap) -> GapPage:
         sites=_sites(gap, cell) if cell else (),
         proofs=proofs_of(repository=gap.repository, symbols=cell.symbols) if cell else (),
         migration=migration,
-        choices=choices_of(migration, is_seen=gap.is_open),
+        choices=choices_of(migration, is_seen=gap.is_open, outcome=gap.outcome),
         suppression=suppression_newest(subject=gap),
         changes=list(gap.changes.select_related("scan_run__commit").order_by("-id")),
         transitions=list(

@@ -17,6 +17,7 @@ class Choice:
     value: str
     label: str
     needs_reason: bool
+    needs_commit: bool = False
 
 
 def is_suppressible(choices: Sequence[Choice]) -> bool:
@@ -24,13 +25,20 @@ def is_suppressible(choices: Sequence[Choice]) -> bool:
     return any(choice.value == Status.SUPPRESSED for choice in choices)
 
 
-def choices_of(migration: SiteMigration | None, *, is_seen: bool) -> list[Choice]:
-    """List the transitions a person can take with a reason in hand; `is_seen` is the scanner's word."""
+def choices_of(migration: SiteMigration | None, *, is_seen: bool, outcome: str) -> list[Choice]:
+    """List the transitions a person can take with a reason in hand; the rest is the scanner's word."""
     if migration is None:
         return []
-    situation = Situation(has_reason=True, is_seen_by_scanner=is_seen, has_fitting_verdict=False)
+    situation = Situation(
+        has_reason=True, is_seen_by_scanner=is_seen, has_fitting_verdict=False, is_settled=True
+    )
     return [
-        Choice(edge.target.value, STATUS_LABELS[edge.target], Requirement.REASON in edge.requires)
+        Choice(
+            edge.target.value,
+            STATUS_LABELS[edge.target],
+            Requirement.REASON in edge.requires,
+            Requirement.SETTLED in edge.requires and not outcome,
+        )
         for edge in targets(Status(migration.status), Cause.PERSON)
         if not missing(edge, situation)
     ]

@@ -123,7 +123,9 @@ def site_page(*, site: FallbackSite, seen: tuple[int, ...] | None) -> SitePageDa
         steps=steps,
         is_gone_by_scanner=state is not None and _is_gone_by_scanner(state),
         migration=migration,
-        choices=choices_of(migration, is_seen=bool(main and main.is_open)),
+        choices=choices_of(
+            migration, is_seen=bool(main and main.is_open), outcome=main.outcome if main else ""
+        ),
         suppression=suppression_newest(subject=site),
         transitions=list(
             Transition.objects.filter(site_migration__site=site)

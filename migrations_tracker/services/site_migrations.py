@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date
 
 import pghistory
@@ -14,7 +15,8 @@ from django.utils import timezone
 
 from audit.errors import AuditError
 from audit.models import CapabilityGap, FallbackSite, PrecedentKind, ReferenceSource, ScanRun
-from audit.selectors.sites import site_is_open
+from audit.selectors.references import commit_is_named
+from audit.selectors.sites import site_is_open, site_outcome
 from audit.services.copying import ids_among, rows_copy
 from audit.services.precedents import precedent_record, precedents_end
 from audit.services.references import references_store
@@ -51,9 +53,8 @@ def site_migration_transition(
     with transaction.atomic():
         migration = migration_lock(subject=site, seen_version=seen_version)
         source = Status(migration.status)
-        migration = _move_by_person(
-            migration, site, site_is_open(site=site), to, actor, reason, expires_on=expires_on
-        )
+        seen = _Seen(site_is_open(site=site), site_outcome(site=site))
+        migration = _move_by_person(migration, site, seen, to, actor, reason, expires_on=expires_on)
         said = reason.replace("\0", "").strip()
         if source in _RULINGS and (source is Status.SUPPRESSED or to is Status.OPEN):
             precedents_end(site=site, kinds=[_RULINGS[source]], because=said or "It was taken back.")
@@ -75,7 +76,8 @@ def gap_migration_transition(
     with transaction.atomic():
         migration = migration_lock(subject=gap, seen_version=seen_version)
         gap = CapabilityGap.objects.get(pk=gap.pk)
-        return _move_by_person(migration, gap, gap.is_open, to, actor, reason, expires_on=expires_on)
+        seen = _Seen(gap.is_open, gap.outcome)
+        return _move_by_person(migration, gap, seen, to, actor, reason, expires_on=expires_on)
 
 
 def site_migration_assign(
@@ -117,10 +119,18 @@ def _may_see(person: User, subject: Subject) -> bool:
     return standing_of(person).role_in(subject.repository_id) >= Role.READER
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What the newest scan says of a site or a gap."""
+
+    is_open: bool
+    outcome: str
+
+
 def _move_by_person(
     migration: SiteMigration,
     subject: Subject,
-    is_seen: bool,
+    seen: _Seen,
     to: Status,
     actor: User,
     reason: str,
@@ -129,8 +139,8 @@ def _move_by_person(
 ) -> SiteMigration:
     reason = reason.replace("\0", "").strip()
     source = Status(migration.status)
-    situation = Situation(has_reason=bool(reason), is_seen_by_scanner=is_seen, has_fitting_verdict=False)
-    check(source, to, Cause.PERSON, situation)
+    is_settled = bool(seen.outcome) or commit_is_named(repository=subject.repository, text=reason)
+    check(source, to, Cause.PERSON, Situation(bool(reason), seen.is_open, False, is_settled))
     if to is Status.SUPPRESSED:
         if standing_of(actor).role_in(subject.repository_id) < Role.LEAD:
             raise TransitionNotAllowedError("Only a lead suppresses: ask for it, with your reason.")

@@ -8,6 +8,7 @@ import pytest
 
 from migrations_tracker.lifecycle import (
     AT_REST,
+    AT_WORK,
     EDGES,
     REFUSALS,
     Cause,
@@ -20,7 +21,9 @@ from migrations_tracker.lifecycle import (
     way,
 )
 
-EVERYTHING_BUT_THE_SITE = Situation(has_reason=True, is_seen_by_scanner=False, has_fitting_verdict=True)
+EVERYTHING_BUT_THE_SITE = Situation(
+    has_reason=True, is_seen_by_scanner=False, has_fitting_verdict=True, is_settled=True
+)
 SEEN = Situation(has_reason=True, is_seen_by_scanner=True, has_fitting_verdict=True)
 
 
@@ -54,6 +57,14 @@ def test_no_person_and_no_scanner_makes_a_site_verified(source: Status) -> None:
     for cause, situation in itertools.product((Cause.PERSON, Cause.SCANNER), (SEEN, EVERYTHING_BUT_THE_SITE)):
         with pytest.raises(TransitionNotAllowedError):
             check(source, Status.VERIFIED, cause, situation)
+
+
+@pytest.mark.parametrize("source", AT_WORK)
+def test_a_person_marks_nothing_migrated_of_which_nobody_says_what_became_of_it(source: Status) -> None:
+    unknown = Situation(has_reason=True, is_seen_by_scanner=False, has_fitting_verdict=True)
+    with pytest.raises(TransitionNotAllowedError, match="the commit that settled it"):
+        check(source, Status.MIGRATED, Cause.PERSON, unknown)
+    check(source, Status.MIGRATED, Cause.PERSON, EVERYTHING_BUT_THE_SITE)
 
 
 def test_a_gpu_run_without_a_fitting_verdict_verifies_nothing() -> None:

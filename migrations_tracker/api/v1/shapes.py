@@ -245,6 +245,7 @@ class ChoiceOut(Schema):
 
     to: str
     needs_reason: bool
+    needs_commit: bool
 
 
 class SiteDetail(SiteOut):

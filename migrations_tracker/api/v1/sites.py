@@ -233,7 +233,7 @@ def choices_for(choices: Sequence[Choice], person: User, repository_id: int) -> 
     """Tell the steps that a person may take: only a lead suppresses."""
     is_lead = standing_of(person).role_in(repository_id) >= Role.LEAD
     return [
-        ChoiceOut(to=choice.value, needs_reason=choice.needs_reason)
+        ChoiceOut(to=choice.value, needs_reason=choice.needs_reason, needs_commit=choice.needs_commit)
         for choice in choices
         if is_lead or choice.value != Status.SUPPRESSED
     ]

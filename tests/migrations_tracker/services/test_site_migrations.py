@@ -9,7 +9,7 @@ from django.apps import apps
 from django.contrib.auth.models import User
 from django.db import IntegrityError, ProgrammingError, transaction
 
-from audit.models import FallbackSite, Repository
+from audit.models import Commit, FallbackSite, Repository, SiteState
 from audit.scanner.report import Outcome, SiteOutcome
 from migrations_tracker.errors import ChangedMeanwhileError, PlanError
 from migrations_tracker.lifecycle import Status, TransitionNotAllowedError
@@ -69,6 +69,21 @@ def test_a_person_marks_migrated_what_is_gone(site: FallbackSite, ada: User, rep
     remove_site(repository)
     site_migration_transition(site=site, to=Status.MIGRATED, actor=ada, reason="returns a structured error")
     assert SiteMigration.objects.get().status == "migrated"
+
+
+def test_a_person_marks_migrated_what_is_gone_for_an_unknown_cause_with_the_commit_alone(
+    site: FallbackSite, ada: User, repository: Repository
+) -> None:
+    remove_site(repository)
+    # As a hold that was released leaves it.
+    SiteState.objects.filter(site=site).update(outcome="")
+    commit = Commit.objects.create(repository=repository, object_id="a1b2c3d4e5" * 4)
+    for reason in ("done", f"Settled in {'0' * 12}.", f"Settled in #{commit.pk}."):
+        with pytest.raises(TransitionNotAllowedError, match="the commit that settled it"):
+            site_migration_transition(site=site, to=Status.MIGRATED, actor=ada, reason=reason)
+    settled = f"Settled in {commit.object_id[:9]}."
+    migration = site_migration_transition(site=site, to=Status.MIGRATED, actor=ada, reason=settled)
+    assert migration.status == "migrated"
 
 
 def test_a_migrated_site_that_comes_back_is_reopened(

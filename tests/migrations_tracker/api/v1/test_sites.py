@@ -76,10 +76,10 @@ def test_a_site_comes_with_its_evidence_and_rationale(site: FallbackSite, ask: A
     answer = ask("GET", f"sites/{site.pk}").json()
     assert [step["role"] for step in answer["evidence"]] == ["anchor", "effect"]
     assert answer["rationale"]
-    assert answer["choices"] == [{"to": "accepted", "needs_reason": False}]
+    assert answer["choices"] == [{"to": "accepted", "needs_reason": False, "needs_commit": False}]
     lead = asker(make_user("lea", role=Role.LEAD))
     choices = lead("GET", f"sites/{site.pk}").json()["choices"]
-    assert {"to": "suppressed", "needs_reason": True} in choices
+    assert {"to": "suppressed", "needs_reason": True, "needs_commit": False} in choices
 
 
 def test_a_suppression_is_asked_for_refused_and_accepted(site: FallbackSite, ask: Ask) -> None:
