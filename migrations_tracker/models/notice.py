@@ -21,10 +21,11 @@ class NoticeKind(models.TextChoices):
     MENTION = "mention", "Somebody mentions you"
     WATCHED = "watched", "Something happens to what you watch"
     DUE = "due", "What is yours is due"
+    OWNED = "owned", "Something is made yours"
 
 
 #: What is told to the people it concerns alone.
-PERSONAL = frozenset({NoticeKind.MENTION, NoticeKind.WATCHED, NoticeKind.DUE})
+PERSONAL = frozenset({NoticeKind.MENTION, NoticeKind.WATCHED, NoticeKind.DUE, NoticeKind.OWNED})
 
 
 class Channel(models.TextChoices):

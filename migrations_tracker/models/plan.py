@@ -6,6 +6,7 @@ import pghistory
 import pgtrigger
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import F, Q
 from django.urls import reverse
@@ -73,7 +74,9 @@ class Plan(models.Model):
 
 
 @pghistory.track(
-    pghistory.UpdateEvent("changed", row=pghistory.Old), pghistory.DeleteEvent("removed", row=pghistory.Old)
+    pghistory.UpdateEvent("changed", row=pghistory.Old),
+    pghistory.DeleteEvent("removed", row=pghistory.Old),
+    meta={"indexes": (BrinIndex(name="work_unit_event_brin", fields=["pgh_created_at"]),)},
 )
 class WorkUnit(models.Model):
     """What one person does in one go. `key` names it for good; `is_edited` says that a person touched it,

@@ -33,7 +33,9 @@ CAUSE_LABELS = {
 
 
 @pghistory.track(
-    pghistory.UpdateEvent("changed", row=pghistory.Old), pghistory.DeleteEvent("removed", row=pghistory.Old)
+    pghistory.UpdateEvent("changed", row=pghistory.Old),
+    pghistory.DeleteEvent("removed", row=pghistory.Old),
+    meta={"indexes": (BrinIndex(name="site_migration_event_brin", fields=["pgh_created_at"]),)},
 )
 class SiteMigration(models.Model):
     """What is planned for a site, or for a capability gap. `version` goes up by one with each change, so that

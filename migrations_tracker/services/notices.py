@@ -26,6 +26,7 @@ from migrations_tracker.models.notice import PERSONAL
 from migrations_tracker.roles import Role
 from migrations_tracker.selectors.standings import standing_of
 from migrations_tracker.services.due_notices import due_notices
+from migrations_tracker.services.owner_notices import owner_notices
 from migrations_tracker.services.personal_notices import personal_notices
 from migrations_tracker.services.subscriptions import subscriptions_begin
 
@@ -43,7 +44,8 @@ def notices_collect(*, now: datetime | None = None) -> list[Delivery]:
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
         found = [*_of_branches(now), *_of_failed_scans(now), *_of_failed_requests(now)]
-        personal = [*personal_notices(since=now - LOOKS_BACK), *due_notices(now=now)]
+        since = now - LOOKS_BACK
+        personal = [*personal_notices(since=since), *owner_notices(since=since), *due_notices(now=now)]
         people = {notice.key: told for notice, told in personal}
         found += [notice for notice, _ in personal]
         known = set(Notice.objects.filter(key__in=[one.key for one in found]).values_list("key", flat=True))

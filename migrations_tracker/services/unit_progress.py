@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import pghistory
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
@@ -42,7 +43,7 @@ def pre_flight_confirm(
 
 def unit_start(*, unit: WorkUnit, person: Person, actor: User, seen_version: int | None = None) -> WorkUnit:
     """Begin a unit. It can be held back only by prerequisites with a name, and by its pre-flight plan."""
-    with transaction.atomic():
+    with transaction.atomic(), pghistory.context(user=actor.pk):
         unit = unit_lock(pk=unit.pk, seen_version=seen_version)
         if unit.status != UnitStatus.PLANNED.value:
             raise PlanError("The unit was begun already.")

@@ -25,6 +25,7 @@ from migrations_tracker.models import (
     Watch,
     WatchReason,
 )
+from migrations_tracker.models.notice import PERSONAL
 from migrations_tracker.roles import Role
 from migrations_tracker.services.comments import comment_create
 from migrations_tracker.services.deliveries import delivery_execute
@@ -130,7 +131,7 @@ class TestAMention:
         comment_create(subject=site, author=ada, text="@joan one")
         notices_collect()
         begun = Subscription.objects.get(owner=joan)
-        assert set(begun.kinds) == {NoticeKind.MENTION, NoticeKind.WATCHED, NoticeKind.DUE}
+        assert set(begun.kinds) == PERSONAL
         subscription_end(subscription=begun)
         comment_create(subject=site, author=ada, text="@joan two")
         assert notices_collect() == []
