@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.urls import reverse
 
+from audit.models.never_emptied import never_emptied
 from audit.models.repository import Commit, Repository
 
 
@@ -47,7 +48,10 @@ class AuditNote(models.Model):
                 name="audit_note_subject_idx", fields=["repository", "subject_kind", "subject", "-id"]
             ),
         )
-        triggers = (pgtrigger.Protect(name="audit_note_is_never_changed", operation=pgtrigger.Update),)
+        triggers = (
+            pgtrigger.Protect(name="audit_note_is_never_changed", operation=pgtrigger.Update),
+            never_emptied("audit_note"),
+        )
 
     def __str__(self) -> str:
         return self.title

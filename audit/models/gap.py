@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.urls import reverse
 
+from audit.models.never_emptied import never_emptied
 from audit.models.parity import CapabilityCase
 from audit.models.repository import Repository
 from audit.models.scan import ScanRun
@@ -86,6 +87,7 @@ class CapabilityGapChange(models.Model):
         )
         triggers = (
             pgtrigger.Protect(name="capability_gap_change_is_kept_as_it_was", operation=pgtrigger.Update),
+            never_emptied("capability_gap_change"),
         )
 
     def __str__(self) -> str:

@@ -11,6 +11,7 @@ from django.db.models import F, Q
 from django.urls import reverse
 
 from audit.knowledge.links import LINK_LABELS
+from audit.models.never_emptied import never_emptied
 from audit.models.repository import Repository
 
 
@@ -85,7 +86,10 @@ class EntryRevision(models.Model):
     class Meta:
         ordering = ("entry", "-number")
         constraints = (models.UniqueConstraint(name="entry_revision_once", fields=["entry", "number"]),)
-        triggers = (pgtrigger.Protect(name="entry_revision_is_never_changed", operation=pgtrigger.Update),)
+        triggers = (
+            pgtrigger.Protect(name="entry_revision_is_never_changed", operation=pgtrigger.Update),
+            never_emptied("entry_revision"),
+        )
 
     def __str__(self) -> str:
         return f"{self.title}, revision {self.number}"

@@ -6,6 +6,7 @@ import pgtrigger
 from django.db import models
 from django.db.models import Q
 
+from audit.models.never_emptied import never_emptied
 from audit.models.scan import ScanRun
 from audit.models.site import FallbackSite
 from audit.scanner.report import BaselineState, Level
@@ -61,6 +62,7 @@ class Result(models.Model):
                 operation=pgtrigger.Update,
                 condition=pgtrigger.AnyChange(exclude=["site"]),
             ),
+            never_emptied("result"),
         )
 
     def __str__(self) -> str:

@@ -12,6 +12,7 @@ from django.db.models import F, Q
 from django.urls import reverse
 
 from audit.models import CapabilityGap, FallbackSite, Repository, ScanRun
+from audit.models.never_emptied import never_emptied
 from audit.scanner.report import Outcome
 from migrations_tracker.scheduling.catalogue import FixCategory
 from migrations_tracker.scheduling.items import NeedKind
@@ -284,6 +285,7 @@ class PlanEvent(models.Model):
                 operation=pgtrigger.Update,
                 condition=pgtrigger.AnyChange("what", "reason", "actor", "unit_key"),
             ),
+            never_emptied("plan_event"),
         )
 
     def __str__(self) -> str:

@@ -11,6 +11,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from audit.models import CapabilityGap, FallbackSite, ScanRun
+from audit.models.never_emptied import never_emptied
 from migrations_tracker.lifecycle import AT_REST, Cause, Status
 
 STATUS_LABELS = {
@@ -129,6 +130,7 @@ class Transition(models.Model):
             pgtrigger.Protect(
                 name="transition_is_append_only", operation=pgtrigger.Update | pgtrigger.Delete
             ),
+            never_emptied("transition"),
         )
 
     def __str__(self) -> str:

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from audit.models.never_emptied import never_emptied
 from workers.models.job import VerificationJob
 from workers.models.runner import Runner
 
@@ -33,7 +34,10 @@ class MachineEvent(models.Model):
                 condition=Q(runner__isnull=False) | Q(job__isnull=False),
             ),
         )
-        triggers = (pgtrigger.Protect(name="machine_event_is_append_only", operation=pgtrigger.Update),)
+        triggers = (
+            pgtrigger.Protect(name="machine_event_is_append_only", operation=pgtrigger.Update),
+            never_emptied("machine_event"),
+        )
 
     def __str__(self) -> str:
         return self.act
