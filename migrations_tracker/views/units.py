@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -28,6 +28,7 @@ from migrations_tracker.views.plans import MAY_PLAN, UNPROCESSABLE
 
 MAY_WORK = "migrations_tracker.work_on_unit"
 CONFLICT = 409
+HOURS = ("low", "likely", "high")
 KERNEL_FIELDS = ("backend", "signature", "layout")
 
 
@@ -197,7 +198,10 @@ def unit_confirm(request: SignedInRequest, pk: int) -> HttpResponse:
             seen_version=int(seen) if (seen := request.POST.get("version", "")).isdecimal() else None,
         )
     except ChangedMeanwhileError as error:
-        return _page(request, _unit(request, pk), problem=str(error), status=CONFLICT)
+        newest = _unit(request, pk)
+        asked = unit_reasons(unit=newest, members=unit_members(unit=newest)).pre_flight
+        filled = _filled(asked, request.POST)
+        return _page(request, newest, problem=str(error), pre_flight=filled, status=CONFLICT)
     except PlanError as error:
         return _page(request, unit, problem=str(error), pre_flight=filled, status=UNPROCESSABLE)
     messages.success(request, "The pre-flight plan is confirmed.")
@@ -300,13 +304,25 @@ def _do(
             for name, errors in form.errors.items()
             for error in errors
         )
-        return _page(request, unit, problem=said, status=UNPROCESSABLE)
+        return _page(request, unit, problem=said, sent=_sent(request), status=UNPROCESSABLE)
     try:
         act(form.cleaned_data)
     except PlanError as error:
-        return _page(request, _unit(request, unit.pk), problem=str(error), status=CONFLICT)
+        newest = _unit(request, unit.pk)
+        return _page(request, newest, problem=str(error), sent=_sent(request), status=CONFLICT)
     target = back_to(form.cleaned_data) if back_to else unit
     return redirect(target)
+
+
+def _sent(request: SignedInRequest) -> dict[str, dict[str, object]]:
+    """Return what was typed, under the name of its form: that one is shown again as it was sent."""
+    match = request.resolver_match
+    if match is None:
+        return {}
+    # The members are chosen once for both: to split off and to move.
+    name = "unit_split" if match.url_name == "unit-move" else (match.url_name or "").replace("-", "_")
+    given = {**request.POST.dict(), "member": request.POST.getlist("member")}
+    return {name: {**given, "pk": str(match.kwargs["pk"])}}
 
 
 def _unit(request: SignedInRequest, pk: int) -> WorkUnit:
@@ -346,9 +362,13 @@ def _page(
     *,
     problem: str = "",
     pre_flight: PreFlight | None = None,
+    sent: Mapping[str, Mapping[str, object]] | None = None,
     status: int = 200,
 ) -> HttpResponse:
     data = unit_page(unit=unit)
+    sent = sent or {}
+    hours = sent.get("unit_hours", {})
+    kept = {name: getattr(unit, f"hours_{name}") if unit.is_estimated_by_hand else "" for name in HOURS}
     context = {
         "unit": unit,
         "data": data,
@@ -356,9 +376,7 @@ def _page(
         "pre_flight": pre_flight or data.reasons.pre_flight,
         "problem": problem,
         "deadline": forms.local_moment(unit.deadline),
-        "own_hours": [
-            (name, getattr(unit, f"hours_{name}") if unit.is_estimated_by_hand else "")
-            for name in ("low", "likely", "high")
-        ],
+        "sent": sent,
+        "own_hours": [(name, hours.get(name, kept[name])) for name in HOURS],
     }
     return render(request, "unit_detail.html", context, status=status)

@@ -371,6 +371,22 @@ def test_clashes_are_named_on_the_page(root_client: Client, plan: Plan) -> None:
     assert "skills of the people" in page
 
 
+def test_clashes_of_one_cause_are_one_line_however_many_units_they_are_of(
+    root_client: Client, plan: Plan
+) -> None:
+    row = schedule_request(plan=plan, actor=None)
+    one = row.conflicts[0]
+    lacking = "needs one person with the skills: kernel. Nobody has them."
+    many = [one | {"message": f"`unit-{number}` {lacking}"} for number in range(300)]
+    cycles = [one | {"message": f"These units wait for each other: {number}."} for number in range(60)]
+    Schedule.objects.filter(pk=row.pk).update(conflicts=[*many, *cycles])
+    page = text(root_client, "schedule-detail", row.pk)
+    assert "Each of 300 units needs one person with the skills: kernel. Nobody has them." in page
+    assert "and 275 more" in page
+    assert page.count("These units wait for each other") == 24
+    assert "And 36 more" in page
+
+
 def test_a_page_asks_again_only_while_a_worker_improves(root_client: Client, staffed: Plan) -> None:
     row = schedule_request(plan=staffed, actor=None, now=MONDAY)
     address = row.get_absolute_url()
@@ -464,6 +480,44 @@ def test_a_unit_is_estimated_by_hand_on_its_page(root_client: Client, plan: Plan
     assert "by hand" in text(root_client, "unit-detail", unit.pk)
     stale = post(root_client, "unit-hours", unit.pk, low="", likely="", high="", version=unit.version)
     assert stale.status_code == 409
+
+
+@pytest.mark.parametrize(
+    ("view", "given", "expected"),
+    [
+        (
+            "unit-hours",
+            {"low": "2", "likely": "3", "high": "", "reason": "A guess"},
+            ('"2"', '"3"', '"A guess"'),
+        ),
+        ("unit-split", {"title": "y" * 301, "into": ""}, (f'"{"y" * 301}"',)),
+        ("unit-move", {"title": "Half of it", "into": ""}, ('"Half of it"',)),
+        ("unit-rename", {"title": "x" * 301}, (f'"{"x" * 301}"',)),
+        ("unit-deadline", {"deadline": "soon"}, ('"soon"',)),
+        ("unit-wait", {"before": "", "reason": "It uses it"}, ('"It uses it"',)),
+        ("unit-merge", {"into": "0"}, ()),
+    ],
+)
+def test_a_form_of_a_unit_that_is_refused_keeps_what_was_typed(
+    root_client: Client, plan: Plan, view: str, given: dict[str, str], expected: tuple[str, ...]
+) -> None:
+    unit = sweep()
+    member = unit.members.order_by("pk")[0].pk
+    refused = post(root_client, view, unit.pk, **given, member=[member], version=unit.version)
+    assert refused.status_code in {409, 422}
+    page = refused.content.decode()
+    for value in expected:
+        assert f"value={value}" in page
+    checked = f'name="member" value="{member}" checked' in page
+    assert checked == (view in {"unit-split", "unit-move"})
+
+
+def test_a_reason_for_a_cut_that_is_refused_is_kept(root_client: Client, plan: Plan) -> None:
+    edge = Precedence.objects.exclude(state="cut").order_by("pk")[0]
+    reason = "x" * 2001
+    refused = root_client.post(reverse("precedence-cut", args=[edge.pk]), {"reason": reason})
+    assert refused.status_code == 422
+    assert reason in refused.content.decode()
 
 
 def test_what_counts_is_set_for_the_plan_and_shown_with_its_schedules(
