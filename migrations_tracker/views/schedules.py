@@ -22,6 +22,7 @@ from migrations_tracker.scheduling.weighting import WeightRates, rates_in_words
 from migrations_tracker.scheduling.what_if import WhatIf
 from migrations_tracker.selectors.gantt import gantt
 from migrations_tracker.selectors.plan_weights import weights_with
+from migrations_tracker.selectors.schedule_clashes import clashes_of
 from migrations_tracker.selectors.schedule_detail import comparison, outlook, schedule_list
 from migrations_tracker.services.plan_settings import plan_settings_set
 from migrations_tracker.services.scans import row_wake
@@ -170,6 +171,7 @@ def _page(
         "people": list(schedule.plan.people.filter(is_active=True)),
         "chosen": next((one for one in placed if str(one.unit_id) == chosen), None),
         "problem": problem,
+        "clashes": clashes_of(schedule.conflicts),
         "counted": rates_in_words(WeightRates(**schedule.weight_rates)),
     }
     if (one := context["chosen"]) is not None:
