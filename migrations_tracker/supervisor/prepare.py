@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import re
 import secrets
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
@@ -16,6 +19,8 @@ from audit.services.parity import parity_dumps_import_shipped
 from migrations_tracker.supervisor.errors import SupervisorError
 
 ADMINISTRATOR = "admin"
+TOLD_EVERY_SECONDS = 5.0
+_APPLYING = re.compile(r"\s*Applying (?P<name>[\w.]+)\.\.\.")
 
 
 def check_configuration() -> None:
@@ -26,13 +31,36 @@ def check_configuration() -> None:
         raise SupervisorError(str(error).strip()) from error
 
 
-def apply_schema_migrations() -> int:
-    """Bring the database's schema up to date; return how many schema migrations that took."""
+def apply_schema_migrations(*, tell: Callable[[str], None]) -> int:
+    """Bring the database's schema up to date; return how many schema migrations that took.
+
+    The first run takes all of them, which is long enough to `tell` how far it is.
+    """
     executor = MigrationExecutor(connection)
     missing = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
     if missing:
-        call_command("migrate", verbosity=0, interactive=False)
+        call_command("migrate", verbosity=1, interactive=False, no_color=True, stdout=Progress(missing, tell))
     return missing
+
+
+class Progress(io.StringIO):
+    """Reads what `migrate` writes, and tells now and then which schema migration it is at."""
+
+    def __init__(self, total: int, tell: Callable[[str], None]) -> None:
+        super().__init__()
+        self._total, self._tell = total, tell
+        self._begun = 0
+        self._told_at = -TOLD_EVERY_SECONDS
+
+    def write(self, text: str) -> int:
+        """Take what was written."""
+        if match := _APPLYING.match(text):
+            self._begun += 1
+            now = time.monotonic()
+            if now - self._told_at >= TOLD_EVERY_SECONDS:
+                self._told_at = now
+                self._tell(f"{self._begun} of {self._total}: {match['name']}")
+        return len(text)
 
 
 def import_parity_dumps() -> str:

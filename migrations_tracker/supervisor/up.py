@@ -133,7 +133,7 @@ class LocalRun:
             from migrations_tracker.supervisor import prepare
 
             prepare.check_configuration()
-            applied = prepare.apply_schema_migrations()
+            applied = prepare.apply_schema_migrations(tell=lambda text: self.console.say(f"    {text}"))
             facts.append(f"{applied} applied" if applied else "none was missing")
         with self.console.step("PyTorch's operators") as facts:
             facts.append(prepare.import_parity_dumps())
