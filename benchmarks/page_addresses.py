@@ -14,7 +14,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
-from benchmarks.large_repository import RARE_CRATE, RARE_RULE, RARE_WORD
+from benchmarks.large_repository import COMMONEST_RULE, RARE_CRATE, RARE_RULE, RARE_WORD
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -57,7 +57,7 @@ def pages(branch: Branch) -> Iterator[str]:
         "/",
         "/rules/",
         "/rules/FT001/",
-        "/rules/FT008/",
+        f"/rules/{COMMONEST_RULE}/",
         "/policy/",
         "/policy/F1/",
         "/policy/compare/",

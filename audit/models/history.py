@@ -73,6 +73,10 @@ class SiteEvent(models.Model):
                 condition=Q(outcome="") | Q(kind="closed", outcome__in=[one.value for one in Outcome]),
             ),
         )
+        # Regressions are few among very many, and shown on the dashboard.
+        indexes = (
+            models.Index(name="site_event_reopened_idx", fields=["-id"], condition=Q(kind="reopened")),
+        )
 
     def __str__(self) -> str:
         return f"{self.site}: {self.kind}"

@@ -151,9 +151,12 @@ class SiteState(models.Model):
             ),
             models.Index(name="state_symbol_idx", fields=["branch", "is_open", "symbol", "id"]),
             models.Index(name="state_site_idx", fields=["branch", "is_open", "site"]),
+            # The newest sites of a rule, and which of its sites are among others.
+            models.Index(name="state_rule_site_idx", fields=["branch", "rule_id", "site"]),
             # Counts are read from it alone, without the rows.
             models.Index(
-                name="state_count_idx", fields=["branch", "is_open", "rule_id", "crate", "level", "outcome"]
+                name="state_count_idx",
+                fields=["branch", "is_open", "rule_id", "crate", "level", "outcome", "form"],
             ),
             GinIndex(
                 OpClass(Upper("symbol"), name="gin_trgm_ops"),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Q, QuerySet, Value
 
 from audit.claims import finding
 from audit.claims.bearing import BEARING_LABELS, FALLBACK_RULES, Held, Measured, Place, hold_claims
@@ -15,7 +15,9 @@ from audit.claims.kinds import KIND_LABELS, ClaimKind
 from audit.models import (
     BranchScan,
     Claim,
+    PullRequest,
     PullRequestCheck,
+    PullRequestSite,
     Result,
     RowState,
     ScanRun,
@@ -50,7 +52,7 @@ def claims_of(*, scan_run: ScanRun) -> list[ClaimView]:
 
     What pull requests say whose head it is comes first: that is held against their base.
     """
-    described = [view for check in _checks_at(scan_run) for view in description_claims_of(check=check)]
+    described = _described_claims(_checks_at(scan_run))
     rows = list(Claim.objects.filter(commit=scan_run.commit_id))
     if not rows:
         return described
@@ -70,20 +72,38 @@ def _checks_at(scan_run: ScanRun) -> QuerySet[PullRequestCheck]:
 
 def description_claims_of(*, check: PullRequestCheck) -> list[ClaimView]:
     """List what title and description of a pull request claim, held against its head and its base."""
-    row = check.pull_request
-    claims = finding.find_claims(f"{row.title}\n\n{told_by(row.body)}")
-    if not claims:
+    return _described_claims([check])
+
+
+def _described_claims(checks: Iterable[PullRequestCheck]) -> list[ClaimView]:
+    """List what pull requests claim, each held against its own head and base, in two queries for all."""
+    claimed = {check: claims for check in checks if (claims := _claims_in(check.pull_request))}
+    if not claimed:
         return []
-    sites = list(check.sites.select_related("site"))
-    ended = [
-        Place(one.site.rule_id, one.site.path, 1, one.site.symbol, one.outcome)
-        for one in sites
-        if not one.is_new
-    ]
-    results = Result.objects.filter(scan_run=check.head_scan_id, rule_id__in=FALLBACK_RULES)
-    fresh = results.filter(site__in=[one.site_id for one in sites if one.is_new])
-    measured = Measured(ended, _places(fresh), _places(results.filter(_speaks_of(claims))))
-    return [_described(check, held) for held in hold_claims(claims, measured)]
+    ended: dict[int, list[Place]] = {check.pk: [] for check in claimed}
+    new_sites: dict[int, list[int]] = {check.pk: [] for check in claimed}
+    moved = PullRequestSite.objects.filter(check_row__in=list(claimed)).order_by("pk")
+    for pk, site_id, is_new, outcome, rule_id, path, symbol in moved.values_list(
+        "check_row", "site", "is_new", "outcome", "site__rule_id", "site__path", "site__symbol"
+    ):
+        if is_new:
+            new_sites[pk].append(site_id)
+        else:
+            ended[pk].append(Place(rule_id, path, 1, symbol, outcome))
+    asked: list[QuerySet[Result]] = []
+    for check, claims in claimed.items():
+        results = Result.objects.filter(scan_run=check.head_scan_id, rule_id__in=FALLBACK_RULES)
+        asked += [results.filter(site__in=new_sites[check.pk]), results.filter(_speaks_of(claims))]
+    places = _places(*asked)
+    views = []
+    for number, (check, claims) in enumerate(claimed.items()):
+        measured = Measured(ended[check.pk], places[2 * number], places[2 * number + 1])
+        views += [_described(check, held) for held in hold_claims(claims, measured)]
+    return views
+
+
+def _claims_in(row: PullRequest) -> list[finding.Claim]:
+    return list(finding.find_claims(f"{row.title}\n\n{told_by(row.body)}"))
 
 
 def _described(check: PullRequestCheck, held: Held) -> ClaimView:
@@ -107,8 +127,8 @@ def _measured(scan_run: ScanRun, claims: Iterable[finding.Claim]) -> Measured:
         else:
             new_sites.append(site.pk)
     results = Result.objects.filter(scan_run=scan_run, rule_id__in=FALLBACK_RULES)
-    standing = _places(results.filter(_speaks_of(claims)))
-    return Measured(ended, _places(results.filter(site__in=new_sites)), standing)
+    fresh, standing = _places(results.filter(site__in=new_sites), results.filter(_speaks_of(claims)))
+    return Measured(ended, fresh, standing)
 
 
 def _speaks_of(claims: Iterable[finding.Claim]) -> Q:
@@ -122,6 +142,13 @@ def _speaks_of(claims: Iterable[finding.Claim]) -> Q:
     return Q(symbol__iregex=rf"::(gpu_|cuda_|cpu_)?({'|'.join(sorted(names))})($|::|<)")
 
 
-def _places(results: QuerySet[Result]) -> list[Place]:
-    rows = results.values_list("rule_id", "path", "start_line", "symbol")[:PLACES_AT_MOST]
-    return [Place(*row) for row in rows]
+def _places(*asked: QuerySet[Result]) -> list[list[Place]]:
+    """Return the places of results, those of each query apart, in one statement."""
+    parts = [
+        results.values_list(Value(number), "rule_id", "path", "start_line", "symbol")[:PLACES_AT_MOST]
+        for number, results in enumerate(asked)
+    ]
+    places: list[list[Place]] = [[] for _ in asked]
+    for number, *row in parts[0].union(*parts[1:], all=True):
+        places[number].append(Place(*row))
+    return places

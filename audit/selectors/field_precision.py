@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from django.db.models import BigIntegerField, Count, F, OuterRef, Q, QuerySet, Subquery, Window
+from django.db.models import BigIntegerField, Case, Count, F, OuterRef, Q, QuerySet, Subquery, When, Window
 from django.db.models.functions import Coalesce, RowNumber
 
 from audit.knowledge.labels import Label, LabelVerdict, item_name
@@ -77,11 +77,12 @@ def rulings_judging(
 
     A ruling on a site that people made a part of another one is a ruling on that one, its `judged_site`.
     """
-    merged = LineageRuling.objects.filter(merged_site=OuterRef("site_id"), undone_at=None)
+    merges = LineageRuling.objects.order_by().filter(merged_site__isnull=False, undone_at=None)
+    into = merges.filter(merged_site=OuterRef("site_id")).order_by("-id").values("site_id")[:1]
+    # What a site was merged into is looked up for the few that were.
+    was_merged = When(site__in=merges.values("merged_site"), then=Subquery(into))
     judged = Precedent.objects.annotate(
-        judged_site=Coalesce(
-            Subquery(merged.values("site_id")[:1]), F("site_id"), output_field=BigIntegerField()
-        )
+        judged_site=Case(was_merged, default=F("site_id"), output_field=BigIntegerField())
     )
     in_force = judged.filter(repository__in=repositories, ended_at=None, kind__in=VERDICTS).annotate(
         nth=Window(RowNumber(), partition_by="judged_site", order_by="-id")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
 
-from django.db.models import Count
+from django.db.models import Case, F, Sum, Value, When
 
-from audit.models import Branch, BranchScan, Repository, SiteEvent, SiteEventKind, SiteState
+from audit.models import Branch, BranchScan, Repository, SiteEvent, SiteEventKind, SiteTally
 from audit.selectors.history import Counts, Dimension, counts_over_time
 from audit.selectors.rules import RulePage, rule_get
 from migrations_tracker.lifecycle import Status
@@ -92,11 +92,12 @@ def dashboard(*, repository: Repository) -> Dashboard | None:
     if branch is None:
         return None
     counts = counts_over_time(branch=branch, by=Dimension.RULE)
-    open_cells, gone = _standing(branch)
+    newest = counts.scans[-1] if counts.scans else None
+    open_cells, gone = _standing(newest)
     statuses = status_counts(repositories=[repository])
     return Dashboard(
         branch=branch,
-        newest=counts.scans[-1] if counts.scans else None,
+        newest=newest,
         counts=counts,
         heat=heat_map(open_cells),
         recent=recent_change(counts.scans),
@@ -162,19 +163,26 @@ def _shade(count: int, largest: int) -> int:
     return ceil(SHADES * count / largest)
 
 
-def _standing(branch: Branch) -> tuple[Counter[tuple[str, str]], Counter[str]]:
-    """Count what is open by crate and rule, and what is gone by outcome."""
+def _standing(newest: BranchScan | None) -> tuple[Counter[tuple[str, str]], Counter[str]]:
+    """Return what is open by crate and rule, and what is gone by outcome, as the newest scan counted it.
+
+    What people rule about the newest scan is counted there, too: its tallies are those of the sites.
+    """
     open_cells: Counter[tuple[str, str]] = Counter()
     gone: Counter[str] = Counter()
-    rows = SiteState.objects.filter(branch=branch).order_by()
-    for is_open, crate, rule_id, outcome, count in rows.values_list(
-        "is_open", "crate", "rule_id", "outcome"
-    ).annotate(number=Count("*")):
+    tallies = SiteTally.objects.filter(branch_scan=newest).order_by()
+    for is_open, crate, rule_id, outcome, count in tallies.values_list(
+        "is_open", _of_open("crate"), _of_open("rule_id"), "outcome"
+    ).annotate(number=Sum("count")):
         if is_open:
             open_cells[crate, rule_id] += count
         else:
             gone[outcome] += count
     return open_cells, gone
+
+
+def _of_open(column: str) -> Case:
+    return Case(When(is_open=True, then=F(column)), default=Value(""))
 
 
 def _next_units(repository: Repository) -> list[ScheduledUnit]:

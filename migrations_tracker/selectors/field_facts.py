@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlencode
 
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Window
@@ -69,6 +70,7 @@ class FieldFacts:
     places: Sequence[SiteState]
     gone: Sequence[SiteState]
     looked_at: int
+    open_by_form: Mapping[str, int]
 
     @property
     def open_total(self) -> int:
@@ -91,16 +93,19 @@ def field_facts(*, repositories: QuerySet[Repository], rule_id: str = "", form: 
     if form:
         states = of_form(states, form)
     narrowed = {name: value for name, value in (("rule", rule_id), ("form", form)) if value}
+    # Counted so, one index has all that is read.
     cells = list(
         states.order_by()
-        .values_list("branch_id", "is_open", "crate", "outcome")
-        .annotate(number=Count("id"))
-        .order_by("-number", "crate", "outcome")
+        .values_list("branch_id", "is_open", "crate", "outcome", "form")
+        .annotate(number=Count("*"))
+        .order_by("-number", "crate", "outcome", "form")
     )
     occurs_on = {row[0] for row in cells}
     open_by_branch: Counter[int] = Counter()
-    for branch_id, is_open, _, _, number in cells:
+    open_by_form: Counter[str] = Counter()
+    for branch_id, is_open, _, _, form_key, number in cells:
         open_by_branch[branch_id] += number if is_open else 0
+        open_by_form[form_key] += number if is_open else 0
     commits = _commits(states, open_by_branch)
     return FieldFacts(
         branches=[
@@ -110,7 +115,8 @@ def field_facts(*, repositories: QuerySet[Repository], rule_id: str = "", form: 
         ],
         places=list(_shown(states.filter(is_open=True))[:PLACES_SHOWN]),
         gone=list(_shown(states.filter(is_open=False).exclude(outcome=""))[:GONE_SHOWN]),
-        looked_at=states.filter(_is_looked_at()).count(),
+        looked_at=states.filter(site__in=_spoken_of()).count(),
+        open_by_form=open_by_form,
     )
 
 
@@ -136,13 +142,13 @@ def _default_branches(repositories: QuerySet[Repository]) -> list[Branch]:
 def _branch_facts(
     branch: Branch,
     narrowed: Mapping[str, str],
-    cells: Sequence[tuple[bool, str, str, int]],
+    cells: Sequence[tuple[bool, str, str, str, int]],
     commits: Mapping[int, Sequence[tuple[Commit, int]]],
 ) -> BranchFacts:
     query = {"repository": branch.repository.slug, **narrowed}
     crates: Counter[str] = Counter()
     outcomes: Counter[str] = Counter()
-    for is_open, crate, outcome, number in cells:
+    for is_open, crate, outcome, _, number in cells:
         if is_open:
             crates[crate] += number
         else:
@@ -197,12 +203,10 @@ def _commits(
     return found
 
 
-def _is_looked_at() -> Q:
-    return (
-        Q(site__in=Precedent.objects.values("site"))
-        | Q(site__in=PrecedentOpinion.objects.values("site"))
-        | Q(site__in=Comment.objects.exclude(site=None).values("site"))
-    )
+def _spoken_of() -> QuerySet[Precedent, Any]:
+    """Name the sites of rulings, of what was said of those, and of comments."""
+    opinions, comments = PrecedentOpinion.objects.order_by(), Comment.objects.exclude(site=None).order_by()
+    return Precedent.objects.order_by().values("site").union(opinions.values("site"), comments.values("site"))
 
 
 def _shown(states: QuerySet[SiteState]) -> QuerySet[SiteState]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Count, QuerySet
@@ -23,15 +22,18 @@ class FormRow:
     count: int
 
 
-def form_rows(*, repositories: QuerySet[Repository], rule_id: str = "") -> list[FormRow]:
-    """List the forms, or those of a rule, with how many sites are open on the default branches."""
+def form_rows(*, repositories: QuerySet[Repository]) -> list[FormRow]:
+    """List the forms with how many sites are open on the default branches."""
     states = on_default_branches(repositories).filter(is_open=True)
-    if rule_id:
-        states = states.filter(rule_id=rule_id)
-    counts = Counter(dict(states.order_by().values_list("form").annotate(number=Count("id"))))
+    counts = dict(states.order_by().values_list("form").annotate(number=Count("*")))
+    return forms_counted(forms=FORMS, counts=counts)
+
+
+def forms_counted(*, forms: Iterable[Form], counts: Mapping[str, int]) -> list[FormRow]:
+    """List forms with how many sites are open of each."""
     return [
-        FormRow(form, [rule_get(rule_id=one) for one in form.rules], counts[form.key])
-        for form in (forms_of_rule(rule_id) if rule_id else FORMS)
+        FormRow(form, [rule_get(rule_id=one) for one in form.rules], counts.get(form.key, 0))
+        for form in forms
     ]
 
 

@@ -18,9 +18,8 @@ from audit.parity.capability import Case, State
 from audit.parity.catalogue import Direction, newest
 from audit.parity.matrix import REFERENCE
 from audit.parity.rationale import Rationale
-from migrations_tracker.models import Comment, SiteMigration, Suppression, Transition
+from migrations_tracker.models import SiteMigration, Suppression, Transition
 from migrations_tracker.selectors.capability_detail import Served, cell_rationale, served_of
-from migrations_tracker.selectors.mentions import comments_of
 from migrations_tracker.selectors.migration_choices import Choice, choices_of, is_suppressible
 from migrations_tracker.selectors.suppressions import suppression_newest
 from workers.selectors.verifications import Proof, proofs_of
@@ -44,7 +43,6 @@ class GapPage:
     suppression: Suppression | None
     changes: Sequence[CapabilityGapChange]
     transitions: Sequence[Transition]
-    comments: Sequence[Comment]
 
     @property
     def is_suppressible(self) -> bool:
@@ -74,7 +72,6 @@ def gap_page(*, gap: CapabilityGap) -> GapPage:
             .select_related("actor", "scan_run__commit")
             .order_by("-id")
         ),
-        comments=comments_of(subject=gap),
     )
 
 

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.contrib.auth.models import User
-from django.contrib.postgres.aggregates import ArrayAgg
-from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import OuterRef, Q, Value
-from django.db.models.functions import JSONObject, Lower
+from django.db.models.functions import Lower
 
 from audit.knowledge.comments import mentioned_in
-from audit.models import CapabilityGap, FallbackSite
-from migrations_tracker.models import Attachment, Comment
+from migrations_tracker.models import Comment
 from migrations_tracker.roles import Role
 from migrations_tracker.selectors.standings import standing_of, users_with_roles
 
@@ -33,22 +29,6 @@ def people_called(*, text: str, repository_id: int) -> list[User]:
         for person in {one.pk: one for one in chosen.values() if one is not None}.values()
         if standing_of(person).role_in(repository_id) >= Role.READER
     ]
-
-
-def comments_of(*, subject: FallbackSite | CapabilityGap) -> list[Comment]:
-    """List the comments on a site or a gap, each with the names of those it told and its files.
-
-    They are in `told`, and as mappings with `pk`, `name` and `size` in `files`.
-    """
-    of_people = ArrayAgg(
-        "mentions__person__username", filter=Q(mentions__isnull=False), default=Value([]), distinct=True
-    )
-    files = ArraySubquery(
-        Attachment.objects.filter(comment=OuterRef("pk"))
-        .order_by("pk")
-        .values(file=JSONObject(pk="pk", name="name", size="size_bytes"))
-    )
-    return list(subject.comments.select_related("author").annotate(told=of_people, files=files))
 
 
 def names_not_told(*, comment: Comment) -> list[str]:

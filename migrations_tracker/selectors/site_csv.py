@@ -9,7 +9,7 @@ from django.db.models import F
 
 from audit.models import Branch
 from migrations_tracker.scheduling.texts.csv_table import neutralised
-from migrations_tracker.selectors.site_list import SORT_ORDERS, SiteFilters, sites_narrowed
+from migrations_tracker.selectors.site_list import SORT_ORDERS, SiteFilters, sites_narrowed, with_order
 
 HEAD = (
     "site",
@@ -67,7 +67,8 @@ def site_csv(*, branch: Branch, filters: SiteFilters) -> Iterator[str]:
     """
     order = SORT_ORDERS[filters.sort]
     columns = (F(name).desc() if order.is_descending else F(name).asc() for name in order.columns)
-    rows = sites_narrowed(branch, filters).order_by(*columns).values_list(*_COLUMNS)
+    states = with_order(sites_narrowed(branch, filters), filters)
+    rows = states.order_by(*columns).values_list(*_COLUMNS)
     text = _Text()
     write = csv.writer(text, lineterminator="\r\n").writerow
     write(HEAD)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 from audit.models import (
@@ -22,9 +22,8 @@ from audit.selectors.policy import clauses_of_outcome, clauses_of_rule
 from audit.selectors.repository_policies import OwnPolicySaid, own_policy_at, own_policy_said, said_of_rule
 from audit.selectors.rules import RulePage, rule_get
 from audit.selectors.source import source_texts
-from migrations_tracker.models import Comment, SiteMigration, Suppression, Transition
+from migrations_tracker.models import SiteMigration, Suppression, Transition
 from migrations_tracker.selectors.capability_detail import said_of_symbol, site_rationales
-from migrations_tracker.selectors.mentions import comments_of
 from migrations_tracker.selectors.migration_choices import Choice, choices_of, is_suppressible
 from migrations_tracker.selectors.site_knowledge import SiteKnowledge, site_knowledge
 from migrations_tracker.selectors.suppressions import suppression_newest
@@ -54,8 +53,8 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class SitePageData:
-    """What the site's page shows."""
+class SiteRecord:
+    """What is known of a site itself: the scanner's word, the people's, and why."""
 
     site: FallbackSite
     rule: RulePage
@@ -63,22 +62,23 @@ class SitePageData:
     own_policy: OwnPolicySaid
     outcome_clauses: Sequence[Clause]
     rationales: Sequence[tuple[Capability | None, Rationale]]
-    branch: Branch | None
+    states: Sequence[SiteState]
     state: SiteState | None
-    other_states: Sequence[SiteState]
     result: Result | None
-    frame: SourceFrame | None
-    steps: Sequence[Step]
-    is_gone_by_scanner: bool
     migration: SiteMigration | None
     choices: Sequence[Choice]
     suppression: Suppression | None
     transitions: Sequence[Transition]
-    comments: Sequence[Comment]
-    lineage: Sequence[Lineage]
-    proofs: Sequence[Proof]
-    ptx_loads: Sequence[PtxLoad]
-    knowledge: SiteKnowledge
+
+    @property
+    def branch(self) -> Branch | None:
+        """The branch whose state is shown."""
+        return self.state.branch if self.state is not None else None
+
+    @property
+    def other_states(self) -> Sequence[SiteState]:
+        """Its states on other branches."""
+        return [other for other in self.states if other is not self.state]
 
     @property
     def is_suppressible(self) -> bool:
@@ -86,8 +86,21 @@ class SitePageData:
         return is_suppressible(self.choices)
 
 
-def site_page(*, site: FallbackSite, seen: tuple[int, ...] | None) -> SitePageData:
-    """Gather what the site's page shows to who sees these repositories, None for all."""
+@dataclass(frozen=True, slots=True)
+class SitePageData(SiteRecord):
+    """What the site's page shows."""
+
+    frame: SourceFrame | None
+    steps: Sequence[Step]
+    is_gone_by_scanner: bool
+    lineage: Sequence[Lineage]
+    proofs: Sequence[Proof]
+    ptx_loads: Sequence[PtxLoad]
+    knowledge: SiteKnowledge
+
+
+def site_record(*, site: FallbackSite) -> SiteRecord:
+    """Gather what is known of a site itself."""
     states = list(
         SiteState.objects.filter(site=site)
         .annotate(
@@ -106,22 +119,17 @@ def site_page(*, site: FallbackSite, seen: tuple[int, ...] | None) -> SitePageDa
     main = next((s for s in states if s.branch.name == site.repository.default_branch), None)
     state = main or (states[0] if states else None)
     result = _newest_result(site, states)
-    frame, steps = _frames(result) if result else (None, ())
     migration = getattr(site, "migration", None)
-    return SitePageData(
+    return SiteRecord(
         site=site,
         rule=rule_get(rule_id=site.rule_id),
         clauses=clauses_of_rule(rule_id=site.rule_id),
         own_policy=_own_policy(site, states, state, result),
         outcome_clauses=clauses_of_outcome(outcome=state.outcome) if state else (),
         rationales=_rationales(state, result) if state else (),
-        branch=state.branch if state else None,
+        states=states,
         state=state,
-        other_states=[other for other in states if other is not state],
         result=result,
-        frame=frame,
-        steps=steps,
-        is_gone_by_scanner=state is not None and _is_gone_by_scanner(state),
         migration=migration,
         choices=choices_of(
             migration, is_seen=bool(main and main.is_open), outcome=main.outcome if main else ""
@@ -132,16 +140,35 @@ def site_page(*, site: FallbackSite, seen: tuple[int, ...] | None) -> SitePageDa
             .select_related("actor", "scan_run__commit")
             .order_by("-id")
         ),
-        comments=comments_of(subject=site),
+    )
+
+
+def site_page(*, site: FallbackSite, seen: tuple[int, ...] | None) -> SitePageData:
+    """Gather what the site's page shows to who sees these repositories, None for all."""
+    record = site_record(site=site)
+    state, result = record.state, record.result
+    frame, steps = _frames(result) if result else (None, ())
+    known: dict[str, Any] = {one.name: getattr(record, one.name) for one in fields(SiteRecord)}
+    return SitePageData(
+        **known,
+        frame=frame,
+        steps=steps,
+        is_gone_by_scanner=state is not None and _is_gone_by_scanner(state),
         lineage=list(
             Lineage.objects.filter(site=site)
             .select_related("to_commit", "scan_run")
             .order_by("-id")[:LINEAGE_SHOWN]
         ),
-        proofs=_proofs(site, states) if site.rule_id != BROKEN_PTX else (),
+        proofs=_proofs(site, record.states) if site.rule_id != BROKEN_PTX else (),
         ptx_loads=_ptx_loads(site, state, result) if site.rule_id == BROKEN_PTX else (),
         knowledge=site_knowledge(site=site, result=result, seen=seen),
     )
+
+
+def proofs_of_site(*, site: FallbackSite) -> list[Proof]:
+    """List what GPU runs said last of a site's function; a text of PTX is none."""
+    states = SiteState.objects.filter(site=site).only("symbol")
+    return _proofs(site, states) if site.rule_id != BROKEN_PTX else []
 
 
 def _own_policy(
@@ -203,7 +230,7 @@ def _ptx_loads(site: FallbackSite, state: SiteState | None, result: Result | Non
     return ptx_loads_of(repository=site.repository, symbol=symbol, sha256=sha256)
 
 
-def _proofs(site: FallbackSite, states: Sequence[SiteState]) -> list[Proof]:
+def _proofs(site: FallbackSite, states: Iterable[SiteState]) -> list[Proof]:
     symbols = {site.symbol, *(state.symbol for state in states)}
     return proofs_of(repository=site.repository, symbols=symbols)
 

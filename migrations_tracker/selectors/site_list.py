@@ -108,8 +108,12 @@ class SiteFilters:
     @property
     def is_counted_by_index(self) -> bool:
         """Whether one index holds all that the filters compare."""
-        is_left = self.seen == Seen.LEFT.value
-        return not (self.status or self.form or self.due or self.text.split() or is_left)
+        return not (self.is_of_migrations or self.due or self.text.split())
+
+    @property
+    def is_of_migrations(self) -> bool:
+        """Whether the filters compare how migrations stand."""
+        return bool(self.status) or self.seen == Seen.LEFT.value
 
     @property
     def halves(self) -> Sequence[bool | None]:
@@ -206,9 +210,8 @@ def site_list(
     order = SORT_ORDERS[filters.sort]
     parts = [_part(branch, filters, cursor, size + 1, is_open=is_open) for is_open in filters.halves]
     # The indexes keep those that are open and those that are gone apart.
-    shown = SiteState.objects.filter(pk__in=[pk for part in parts for pk in part.first])
-    if filters.sort == DUE_SORT:
-        shown = shown.annotate(due_days=_due_days())
+    found = SiteState.objects.filter(pk__in=[pk for part in parts for pk in part.first])
+    shown = with_order(found, filters)
     rows = list(shown.select_related("site__migration__assignee"))
     rows.sort(key=lambda state: _key(state, order), reverse=order.is_descending != cursor.is_backward)
     has_more = len(rows) > size
@@ -253,15 +256,29 @@ def _part(branch: Branch, filters: SiteFilters, cursor: Cursor, size: int, *, is
         half = half.filter(is_open=is_open)
     order = SORT_ORDERS[filters.sort]
     count = half.count() if filters.is_counted_by_index else None
-    if count is None or 0 < count <= SORTED_AT_MOST:
-        rows = list(half.values_list("pk", *order.columns)[: SORTED_AT_MOST + 1])
-        if len(rows) <= SORTED_AT_MOST:
-            return _Part(len(rows), is_more=False, first=_sorted(rows, order, cursor)[:size])
     if count == 0:
         return _Part(0, is_more=False, first=())
+    if count is None or count <= SORTED_AT_MOST:
+        few = _few_of(half, branch, filters)
+        rows = list(few.values_list("pk", *order.columns)[: SORTED_AT_MOST + 1]) if few is not None else None
+        if rows is not None and len(rows) <= SORTED_AT_MOST:
+            return _Part(len(rows), is_more=False, first=_sorted(rows, order, cursor)[:size])
     walk = _walked_by_due if filters.sort == DUE_SORT and not filters.due else _walked
-    first = walk(half, order, cursor, size)
+    first = walk(with_order(half, filters), order, cursor, size)
     return _Part(SORTED_AT_MOST if count is None else count, is_more=count is None, first=first)
+
+
+def _few_of(half: QuerySet[SiteState], branch: Branch, filters: SiteFilters) -> QuerySet[SiteState] | None:
+    """Name the few sites whose migrations stand as asked for; None where they are more than are sorted.
+
+    One index has the sites of a branch: where none of very many stands so, no row of them is read.
+    """
+    if not filters.is_of_migrations:
+        return with_order(half, filters)
+    sites = list(half.values_list("site_id", flat=True)[: SORTED_AT_MOST + 1])
+    if len(sites) > SORTED_AT_MOST:
+        return None
+    return with_order(SiteState.objects.filter(branch=branch, site__in=sites), filters)
 
 
 def _sorted(rows: Sequence[tuple[Any, ...]], order: SortOrder, cursor: Cursor) -> Sequence[int]:
@@ -310,11 +327,14 @@ def sites_narrowed(branch: Branch, filters: SiteFilters) -> QuerySet[SiteState]:
         states = states.filter(site__in=_at_status(filters.status))
     if filters.due:
         states = states.filter(_is_due(filters.due))
-    if filters.sort == DUE_SORT:
-        states = states.annotate(due_days=_due_days())
     for word in filters.text.split():
         states = states.filter(Q(symbol__icontains=word) | Q(path__icontains=word))
     return states
+
+
+def with_order(states: QuerySet[SiteState], filters: SiteFilters) -> QuerySet[SiteState]:
+    """Give states what they are sorted by, where that is no column of theirs."""
+    return states.annotate(due_days=_due_days()) if filters.sort == DUE_SORT else states
 
 
 def _at_status(*statuses: str) -> QuerySet[SiteMigration, Any]:
@@ -323,7 +343,7 @@ def _at_status(*statuses: str) -> QuerySet[SiteMigration, Any]:
 
 
 def of_form(states: QuerySet[SiteState], form: str) -> QuerySet[SiteState]:
-    """Narrow states to a form. No index has it: the rules that report it are named, which one has."""
+    """Narrow states to a form. An index has it after the rule: those that report the form are named."""
     known = FORMS_BY_KEY.get(form)
     return states.filter(form=form, **({"rule_id__in": known.rules} if known is not None else {}))
 

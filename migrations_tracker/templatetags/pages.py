@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from django import template
@@ -26,11 +27,13 @@ from migrations_tracker.models.site_migration import CAUSE_LABELS, STATUS_LABELS
 from migrations_tracker.roles import PAGES, Role
 from migrations_tracker.selectors.search import CLOSE_MARK, OPEN_MARK
 from migrations_tracker.selectors.standings import standing_of
+from migrations_tracker.source_frames import SourceFrame
 from workers.protocol.outcome import Verdict
 from workers.verdict_texts import VERDICT_TEXTS
 
 register = template.Library()
 
+_FLAGGED = '<span class="visually-hidden"> flagged</span>'
 _CODE = re.compile(r"`([^`]+)`")
 _FENCE = re.compile(r"^```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _STATE_LABELS = {state.value: str(state.label) for state in RowState}
@@ -50,7 +53,9 @@ def inline_code(text: str) -> SafeString:
     return mark_safe(_CODE.sub(r"<code>\1</code>", escape(text)))  # noqa: S308
 
 
+# A rule's page shows the same texts each time.
 @register.filter
+@lru_cache(maxsize=256)
 def prose(text: str) -> SafeString:
     """Show the Markdown that rules are documented in: paragraphs, lists, code and fenced blocks."""
     parts = _FENCE.split(text)
@@ -69,6 +74,18 @@ def _block(text: str) -> str:
         items = re.split(r"^\s*[-*] ", text, flags=re.MULTILINE)[1:]
         return f"<ul>{''.join(f'<li>{inline_code(item.strip())}</li>' for item in items)}</ul>"
     return f"<p>{inline_code(text.strip())}</p>"
+
+
+@register.filter
+def code_rows(frame: SourceFrame) -> SafeString:
+    """Write the lines of code as rows of a table. A rule's page has hundreds of them."""
+    rows = []
+    for line in frame.lines:
+        flag, heard = (' class="flagged"', _FLAGGED) if line.is_flagged else ("", "")
+        number = f'<th scope="row" class="line-number">{line.number}{heard}</th>'
+        # The highlighter escaped what it shows.
+        rows.append(f"<tr{flag}>{number}<td><code>{line.html}</code></td></tr>")
+    return mark_safe("\n".join(rows))  # noqa: S308
 
 
 @register.filter

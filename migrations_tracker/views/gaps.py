@@ -19,6 +19,7 @@ from migrations_tracker.http import SignedInRequest
 from migrations_tracker.models.site_migration import STATUS_LABELS
 from migrations_tracker.selectors.branches import branch_choose
 from migrations_tracker.selectors.capability_list import DEVICES
+from migrations_tracker.selectors.comment_list import comment_page
 from migrations_tracker.selectors.gap_detail import gap_page
 from migrations_tracker.selectors.gap_list import filters_read, gap_list
 from migrations_tracker.selectors.watching import with_watch
@@ -130,5 +131,10 @@ def _gap_page(
     forms: Forms | None = None,
     status: HTTPStatus = HTTPStatus.OK,
 ) -> HttpResponse:
-    context = {"data": gap_page(gap=gap), "gap": gap, "forms": forms or Forms()}
+    context = {
+        "data": gap_page(gap=gap),
+        "gap": gap,
+        "comments": comment_page(subject=gap, through=request.GET.get("through", "")),
+        "forms": forms or Forms(),
+    }
     return render(request, "gap_detail.html", context, status=status)

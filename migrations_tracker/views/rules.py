@@ -8,6 +8,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from audit.knowledge.links import LinkKind
+from audit.policy.forms import forms_of_rule
 from audit.scanner.report import Outcome
 from audit.selectors.audit_notes import entries_about
 from audit.selectors.field_precision import field_precision
@@ -17,7 +18,7 @@ from migrations_tracker.http import SignedInRequest
 from migrations_tracker.scheduling.rationale import after_shape
 from migrations_tracker.selectors import overview
 from migrations_tracker.selectors.field_facts import field_facts
-from migrations_tracker.selectors.form_pages import form_rows
+from migrations_tracker.selectors.form_pages import forms_counted
 from migrations_tracker.selectors.standings import repositories_seen_by
 from migrations_tracker.source_frames import frame_of_example
 
@@ -39,7 +40,8 @@ def rule_detail(request: SignedInRequest, key: str) -> HttpResponse:
     rule = rule_find(key=key, repositories=seen)
     if rule is None:
         raise Http404(f"There is no rule {key}.")
-    forms = form_rows(repositories=seen, rule_id=rule.id)
+    facts = field_facts(repositories=seen, rule_id=rule.id)
+    forms = forms_counted(forms=forms_of_rule(rule.id), counts=facts.open_by_form)
     mended: dict[Outcome, None] = dict.fromkeys(outcome for row in forms for outcome in row.form.after)
     context = {
         "rule": rule,
@@ -53,7 +55,7 @@ def rule_detail(request: SignedInRequest, key: str) -> HttpResponse:
             for outcome in mended
             for after in [after_shape(outcome)]
         ],
-        "facts": field_facts(repositories=seen, rule_id=rule.id),
+        "facts": facts,
         "precision": field_precision(repositories=seen, rule_id=rule.id),
         "judged_query": f"rule={rule.id}",
     }

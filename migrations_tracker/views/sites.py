@@ -18,6 +18,7 @@ from migrations_tracker.forms import AssignForm, CommentForm, DueForm, Suppressi
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.models.site_migration import STATUS_LABELS
 from migrations_tracker.selectors.branches import branch_choose
+from migrations_tracker.selectors.comment_list import comment_page
 from migrations_tracker.selectors.form_pages import form_choices
 from migrations_tracker.selectors.overview import LEVELS
 from migrations_tracker.selectors.saved_filters import saved_filters_of
@@ -158,6 +159,10 @@ def _site_page(
     forms: Forms | None = None,
     status: HTTPStatus = HTTPStatus.OK,
 ) -> HttpResponse:
-    data = site_page(site=site, seen=repository_ids_seen_by(request.user))
-    context = {"data": data, "site": site, "forms": forms or Forms()}
+    context = {
+        "data": site_page(site=site, seen=repository_ids_seen_by(request.user)),
+        "site": site,
+        "comments": comment_page(subject=site, through=request.GET.get("through", "")),
+        "forms": forms or Forms(),
+    }
     return render(request, "site_detail.html", context, status=status)

@@ -35,6 +35,7 @@ from migrations_tracker.api.v1.sites import (
     in_force,
 )
 from migrations_tracker.lifecycle import Status
+from migrations_tracker.selectors.comment_list import comments_of
 from migrations_tracker.selectors.gap_detail import GapPage, gap_page
 from migrations_tracker.selectors.gap_list import GapFilters, gap_list
 from migrations_tracker.services.comments import comment_create
@@ -140,5 +141,5 @@ def _detail(data: GapPage, choices: list[ChoiceOut]) -> GapDetail:
         choices=choices,
         changes=[GapChangeOut.of(row) for row in data.changes],
         transitions=[TransitionOut.of(row) for row in data.transitions],
-        comments=[CommentOut.of(row) for row in data.comments],
+        comments=[CommentOut.of(row) for row in comments_of(subject=data.gap)],
     )

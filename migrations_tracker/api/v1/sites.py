@@ -31,8 +31,9 @@ from migrations_tracker.downloads import as_download
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import Attachment, SiteMigration, Suppression
 from migrations_tracker.roles import Role
+from migrations_tracker.selectors.comment_list import comments_of
 from migrations_tracker.selectors.migration_choices import Choice
-from migrations_tracker.selectors.site_detail import SitePageData, site_page
+from migrations_tracker.selectors.site_detail import SiteRecord, site_record
 from migrations_tracker.selectors.site_list import (
     DEFAULT_SORT,
     SiteFilters,
@@ -40,7 +41,7 @@ from migrations_tracker.selectors.site_list import (
     site_count,
     site_list,
 )
-from migrations_tracker.selectors.standings import repository_ids_seen_by, standing_of
+from migrations_tracker.selectors.standings import standing_of
 from migrations_tracker.services.attachments import attachment_delete
 from migrations_tracker.services.comments import comment_create
 from migrations_tracker.services.site_migrations import (
@@ -135,7 +136,7 @@ def site_index(request: ProgramRequest, slug: str, query: Annotated[SiteQuery, Q
 @router.get("/sites/{pk}", response=SiteDetail)
 def site_get(request: ProgramRequest, pk: Key) -> SiteDetail:
     """Show a site with its evidence, its rationale and its history."""
-    data = site_page(site=site_numbered(pk), seen=repository_ids_seen_by(request.user))
+    data = site_record(site=site_numbered(pk))
     return _detail(data, choices_for(data.choices, request.user, data.site.repository_id))
 
 
@@ -254,7 +255,7 @@ def person_named(name: str | None) -> User | None:
     return found
 
 
-def _detail(data: SitePageData, choices: list[ChoiceOut]) -> SiteDetail:
+def _detail(data: SiteRecord, choices: list[ChoiceOut]) -> SiteDetail:
     state = data.state
     if state is None:
         raise RefusedError("No scan that is kept has seen this site.", HTTPStatus.NOT_FOUND)
@@ -271,5 +272,5 @@ def _detail(data: SitePageData, choices: list[ChoiceOut]) -> SiteDetail:
         suppression=in_force(data.suppression),
         choices=choices,
         transitions=[TransitionOut.of(row) for row in data.transitions],
-        comments=[CommentOut.of(row) for row in data.comments],
+        comments=[CommentOut.of(row) for row in comments_of(subject=data.site)],
     )

@@ -10,8 +10,7 @@ from migrations_tracker.api.v1.choosing import repository_named, site_numbered
 from migrations_tracker.api.v1.parameters import Key, Word
 from migrations_tracker.api.v1.problems import not_found
 from migrations_tracker.api.v1.security import ProgramRequest
-from migrations_tracker.selectors.site_detail import site_page
-from migrations_tracker.selectors.standings import repository_ids_seen_by
+from migrations_tracker.selectors.site_detail import proofs_of_site
 from migrations_tracker.services.verifications import verification_ask
 from workers.models import RequestTarget, VerificationRequest
 
@@ -104,5 +103,5 @@ def site_proofs(request: ProgramRequest, pk: Key) -> list[ProofOut]:
             expired=proof.function.expired_at is not None,
             url=proof.verification.get_absolute_url(),
         )
-        for proof in site_page(site=site_numbered(pk), seen=repository_ids_seen_by(request.user)).proofs
+        for proof in proofs_of_site(site=site_numbered(pk))
     ]

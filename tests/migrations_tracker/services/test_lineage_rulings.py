@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from django.contrib.auth.models import User
 from django.db.models import Model, Sum
@@ -82,6 +84,11 @@ def assert_balanced() -> None:
     assert SiteState.objects.filter(is_open=True).count() == before
     closed = SiteTally.objects.filter(branch_scan=row, is_open=False).aggregate(Sum("count"))["count__sum"]
     assert SiteState.objects.filter(is_open=False).count() == (closed or 0)
+    # The dashboard shows what the newest scan counted, and leads to lists of what stands there now.
+    columns = ("is_open", "rule_id", "crate", "outcome")
+    counted = {tuple(one[:4]): one[4] for one in row.tallies.values_list(*columns, "count")}
+    states = SiteState.objects.filter(branch=row.branch).order_by()
+    assert dict(Counter(states.values_list(*columns))) == counted
 
 
 def test_guesses_are_asked_about_until_somebody_rules(repository: Repository, ada: User) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 from django.urls import reverse
-from pytest_django import Settings
+from pytest_django import DjangoAssertNumQueries, Settings
 
 from audit.errors import AuditError
 from audit.models import (
@@ -131,6 +131,30 @@ def test_what_it_says_is_held_against_the_change_and_listed_with_its_commit(tree
     assert [one.url for one in claims_of(scan_run=check.head_scan)] == [address] * 2
     assert check.start_scan is not None
     assert claims_of(scan_run=check.start_scan) == []
+
+
+def test_what_several_of_one_head_say_is_held_apart_and_read_together(
+    trees: Trees, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    repository = repository_add(location=str(trees.tree), actor=None)
+    bodies = (
+        BODY,
+        "`gpu_silu` runs fully on the GPU.",
+        "Nothing is claimed.",
+        "Implemented `gpu_gelu` on GPU.",
+    )
+    checks = [
+        checked(repository, told(trees, number=number, body=body)) for number, body in enumerate(bodies, 7)
+    ]
+    head = checks[0].head_scan
+    assert head is not None
+    # The pull requests, what each brings and ends, what stands at the head, and what the commit claims.
+    with django_assert_num_queries(4):
+        together = claims_of(scan_run=head)
+    assert together == [view for check in checks for view in description_claims_of(check=check)]
+    assert {one.url for one in together} == {
+        check.pull_request.get_absolute_url() for check in checks if check != checks[2]
+    }
 
 
 def test_an_edited_text_is_held_anew_without_another_scan(trees: Trees) -> None:

@@ -9,6 +9,7 @@ from html import unescape
 import pytest
 from django.test import Client
 from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
 
 from audit.models import FallbackSite, PrecedentKind, Repository
 from audit.policy.forms import forms_of_rule
@@ -76,6 +77,28 @@ def test_each_count_is_that_of_the_list_it_leads_to(ada_client: Client, many: Re
     for address, count in [*total, *others]:
         assert listed(ada_client, address) == int(count), address
     assert int(total[0][1]) == {"FT001": 3, "failed-attempt": 2, "default-host-path": 1}[name]
+
+
+def test_each_form_of_a_rule_has_as_many_as_the_list_has_of_it(ada_client: Client, many: Repository) -> None:
+    text = ada_client.get(reverse("rule-detail", args=["FT001"])).content.decode()
+    rows = re.findall(r"<code>([\w-]+)</code></span></td>.*?<td class=\"number\">(\d+)</td>", text, re.DOTALL)
+    counts = {form: int(count) for form, count in rows}
+    assert list(counts) == [form.key for form in forms_of_rule("FT001")]
+    assert counts["failed-attempt"] == 2
+    for form, count in counts.items():
+        assert listed(ada_client, f"/sites/?rule=FT001&form={form}") == count
+
+
+@pytest.mark.parametrize(("view", "key"), [("rule-detail", "FT001"), ("form-detail", "failed-attempt")])
+def test_no_page_of_a_rule_or_form_takes_more_queries_than_it_may(
+    ada_client: Client,
+    many: Repository,
+    django_assert_max_num_queries: DjangoAssertNumQueries,
+    view: str,
+    key: str,
+) -> None:
+    with django_assert_max_num_queries(12):
+        ada_client.get(reverse(view, args=[key]))
 
 
 def test_counts_at_earlier_commits_are_those_that_were_kept(many: Repository) -> None:

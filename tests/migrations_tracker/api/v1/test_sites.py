@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from pytest_django import DjangoAssertNumQueries
 
 from audit.models import CapabilityGap, FallbackSite, Repository
 from audit.parity.capability import State
@@ -14,6 +15,7 @@ from migrations_tracker.models import SiteMigration, TokenScope
 from migrations_tracker.roles import Role
 from migrations_tracker.services.api_tokens import api_token_create
 from migrations_tracker.services.bulk_changes import bulk_change_execute
+from migrations_tracker.services.comments import comment_create
 from migrations_tracker.services.notices import notices_collect
 from tests.factories import ingest, make_capability, make_report, make_result, make_user, store_capabilities
 from tests.migrations_tracker.api.v1.conftest import Ask, asker
@@ -251,3 +253,16 @@ def test_a_file_goes_with_a_comment_and_is_read_and_taken_away(site: FallbackSit
     lead = asker(make_user("lena", role=Role.LEAD))
     assert lead("DELETE", f"attachments/{file['id']}").status_code == 204
     assert lead("GET", f"attachments/{file['id']}").status_code == 404
+
+
+def test_a_site_and_its_proofs_take_no_more_queries_than_they_may(
+    site: FallbackSite, ask: Ask, ada: User, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    for number in range(30):
+        comment_create(subject=site, author=ada, text=f"Remark {number}.")
+    for address in (f"sites/{site.pk}", f"sites/{site.pk}/proofs"):
+        ask("GET", address)
+        with django_assert_max_num_queries(12):
+            answer = ask("GET", address)
+        assert answer.status_code == 200
+    assert len(ask("GET", f"sites/{site.pk}").json()["comments"]) == 30
