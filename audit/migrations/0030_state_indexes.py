@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("audit", "0028_entry_attachments"),
+        ("audit", "0029_never_emptied"),
     ]
 
     operations = [
