@@ -86,12 +86,13 @@ def _json(report: MigrationReport, document: ReportDocument) -> Iterable[str]:
 
 
 def _sarif(report: MigrationReport, document: ReportDocument) -> Iterable[str]:
-    del document
-    log = sarif_log(
-        scan_report(scan_run=report.scan_run),
-        RULES,
-        scan_comparison(scan_run=report.scan_run, since=report.since_scan),
+    comparison = scan_comparison(
+        scan_run=report.scan_run,
+        branch=report.branch,
+        open_sites={site.site: site.suppressed for site in document.open_sites},
+        gone=[site.site for site in document.closed_sites],
     )
+    log = sarif_log(scan_report(scan_run=report.scan_run), RULES, comparison)
     yield json.dumps(log, indent=2, ensure_ascii=False) + "\n"
 
 

@@ -36,7 +36,7 @@ from audit.scanner.report import UNSCANNED, BaselineState, Level, Result, RuleRu
 from audit.scanner.source.base import Source
 from audit.scanner.source.opening import open_source
 from audit.scanner.source.selection import RUST_SUFFIX
-from audit.scanner.suppression import is_suppressed
+from audit.scanner.suppression import is_suppressed, is_suppressed_in_source
 
 CLEAN, RESULTS, FAILED, INTERRUPTED = 0, 1, 2, 130
 _LAST_STANDARD_STREAM = 2
@@ -138,7 +138,8 @@ def fails(fail_on: str, report: ScanReport, comparison: Comparison | None) -> bo
         return any(_counts(result) for result in report.results)
     if fail_on == "new" and comparison:
         return any(
-            compared.state is BaselineState.NEW or (compared.earlier and is_suppressed(compared.earlier))
+            compared.state is BaselineState.NEW
+            or (compared.earlier and is_suppressed_in_source(compared.earlier))
             for compared in comparison.results
             if _counts(compared.result)
         )

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 from audit.scanner.report import Region, Result, Suppression
 
+# SARIF 2.1.0 section 3.35.2: where a suppression stands.
+IN_SOURCE = "inSource"
+EXTERNAL = "external"
 ACCEPTED = "accepted"
 REJECTED = "rejected"
 _COMMENT = re.compile(
@@ -56,9 +59,7 @@ def suppressions_for(
 ) -> tuple[Suppression, ...]:
     """Return what the comments say about a result; without a reason a comment is rejected."""
     return tuple(
-        Suppression(
-            "inSource", ACCEPTED if allowance.reason else REJECTED, allowance.reason, allowance.region
-        )
+        Suppression(IN_SOURCE, ACCEPTED if allowance.reason else REJECTED, allowance.reason, allowance.region)
         for allowance in allowances
         if allowance.covers(rule_id, rule_name, line)
     )
@@ -68,6 +69,11 @@ def is_suppressed(result: Result) -> bool:
     """Tell whether a result is suppressed, as SARIF defines it: something accepted, nothing else."""
     statuses = {suppression.status for suppression in result.suppressions}
     return statuses == {ACCEPTED}
+
+
+def is_suppressed_in_source(result: Result) -> bool:
+    """Tell whether a result is suppressed by what stands in the source alone: without that, it counts."""
+    return is_suppressed(result) and all(one.kind == IN_SOURCE for one in result.suppressions)
 
 
 def _lines_covered(

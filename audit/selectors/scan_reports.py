@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from audit.models import Crate, Result, ScanRun, SiteState
+from audit.models import Branch, Crate, Result, ScanRun, SiteEvent, SiteEventKind
 from audit.scanner import report as scanner
-from audit.scanner.baseline import AbsentResult, ComparedResult, Comparison
+from audit.scanner.baseline import AbsentResult, ComparedResult, Comparison, UnseenResult
 from audit.scanner.report import (
     BaselineState,
     CrateInfo,
@@ -23,7 +24,11 @@ from audit.scanner.report import (
     SiteOutcome,
     SourceInfo,
 )
+from audit.scanner.suppression import ACCEPTED, EXTERNAL
+from audit.selectors.branch_periods import position_of
 from audit.selectors.repository_policies import levels_of, own_clauses_by_form, own_clauses_by_rule
+
+NOT_SEEN = "the scan has not seen it: its file was not read, or it is held until somebody rules"
 
 
 def scan_report(*, scan_run: ScanRun) -> ScanReport:
@@ -68,33 +73,71 @@ def scan_report(*, scan_run: ScanRun) -> ScanReport:
     )
 
 
-def scan_comparison(*, scan_run: ScanRun, since: ScanRun | None) -> Comparison:
-    """Set a scan's results beside what was gone since: each result with the state it was stored in."""
-    results = tuple(
-        ComparedResult(_result(row), BaselineState(row.baseline_state)) for row in _rows(scan_run)
+def scan_comparison(
+    *, scan_run: ScanRun, branch: Branch, open_sites: Mapping[int, str], gone: Sequence[int]
+) -> Comparison:
+    """Set a scan's results beside the sites that were open and `gone` on a branch when it stood there.
+
+    Of open sites the justification is told by which a person suppressed them, empty where nobody did.
+    """
+    rows = _rows(scan_run)
+    seen = {row.site_id for row in rows}
+    at = position_of(branch=branch, scan_run=scan_run)
+    unseen = [site for site in open_sites if site not in seen]
+    last = _last_results([*unseen, *gone], branch, at)
+    ended = _last_ends(gone, branch, at)
+    return Comparison(
+        results=tuple(
+            ComparedResult(_ruled(row, open_sites.get(row.site_id, "")), BaselineState(row.baseline_state))
+            for row in rows
+        ),
+        absent=tuple(
+            AbsentResult(_result(last[site]), _outcome(ended.get(site))) for site in gone if site in last
+        ),
+        unseen=tuple(
+            UnseenResult(_ruled(last[site], open_sites[site]), NOT_SEEN) for site in unseen if site in last
+        ),
     )
-    absent = tuple(
-        AbsentResult(_result(row), _outcome(state))
-        for state, row in _gone(scan_run, since.pk if since else 0)
-    )
-    return Comparison(results=results, absent=absent)
 
 
 def _rows(scan_run: ScanRun) -> list[Result]:
     return list(Result.objects.filter(scan_run=scan_run).order_by("path", "start_line", "id"))
 
 
-def _gone(scan_run: ScanRun, since: int) -> list[tuple[SiteState, Result]]:
-    """Return the closed sites of the scan's branch, each with the last result that saw it."""
-    states = SiteState.objects.filter(branch=scan_run.branch, is_open=False, closed_scan_id__gt=since)
-    by_site = {state.site_id: state for state in states.order_by("path", "start_line", "id")}
+def _last_results(sites: Sequence[int], branch: Branch, at: int) -> dict[int, Result]:
+    """Return the last result of each site that a branch had before it came to a place."""
     last = (
-        Result.objects.filter(site_id__in=by_site, scan_run_id__lt=scan_run.pk)
-        .order_by("site_id", "-scan_run_id", "-id")
+        Result.objects.filter(
+            site_id__in=sites, scan_run__branch_scans__branch=branch, scan_run__branch_scans__position__lt=at
+        )
+        .order_by("site_id", "-scan_run__branch_scans__position", "-id")
         .distinct("site_id")
     )
-    rows = {row.site_id: row for row in last}
-    return [(state, rows[site]) for site, state in by_site.items() if site in rows]
+    return {row.site_id: row for row in last}
+
+
+def _last_ends(sites: Sequence[int], branch: Branch, at: int) -> dict[int, SiteEvent]:
+    """Return how each site ended last on a branch before it left a place."""
+    last = (
+        SiteEvent.objects.filter(
+            site_id__in=sites,
+            kind=SiteEventKind.CLOSED,
+            branch_scan__branch=branch,
+            branch_scan__position__lte=at,
+        )
+        .order_by("site_id", "-branch_scan__position")
+        .distinct("site_id")
+    )
+    return {event.site_id: event for event in last}
+
+
+def _ruled(row: Result, justification: str) -> scanner.Result:
+    """Return a result with what a person ruled beside what stands in the source."""
+    result = _result(row)
+    if not justification:
+        return result
+    ruled = scanner.Suppression(EXTERNAL, ACCEPTED, justification, result.region)
+    return dataclasses.replace(result, suppressions=(*result.suppressions, ruled))
 
 
 def _result(row: Result) -> scanner.Result:
@@ -128,12 +171,12 @@ def _step(step: Mapping[str, Any]) -> EvidenceStep:
     )
 
 
-def _outcome(state: SiteState) -> SiteOutcome | None:
-    if not state.outcome:
+def _outcome(event: SiteEvent | None) -> SiteOutcome | None:
+    if event is None or not event.outcome:
         return None
-    evidence = state.outcome_evidence
+    evidence = event.outcome_evidence
     return SiteOutcome(
-        outcome=Outcome(state.outcome),
+        outcome=Outcome(event.outcome),
         text=evidence.get("text", ""),
         steps=tuple(map(_step, evidence.get("steps", ()))),
         properties=evidence.get("properties", {}),

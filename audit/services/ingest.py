@@ -98,13 +98,23 @@ def _branch_it_speaks_for(scan_run: ScanRun) -> Branch | None:
     if last is None or last.commit_id == scan_run.commit_id:
         return branch
     if scan_run.commit.is_snapshot:
-        return branch if scan_run.pk > last.pk else None
+        return branch if _was_read_later(scan_run, last) else None
     git_dir = git_repository.git_dir_of(scan_run.repository)
     object_id = scan_run.commit.object_id
     is_behind = git_repository.is_ancestor(git_dir=git_dir, object_id=object_id, of=last.commit.object_id)
     if is_behind and not git_repository.is_tip(git_dir=git_dir, object_id=object_id, branch=branch.name):
         return None
     return branch
+
+
+def _was_read_later(scan_run: ScanRun, last: ScanRun) -> bool:
+    """Whether a plain folder was read for a scan after it was for the branch's last one.
+
+    Each stood there as it was read. Which was asked for first says nothing: a folder may be put back.
+    """
+    if scan_run.started_at is None or last.started_at is None:
+        return scan_run.pk > last.pk
+    return scan_run.started_at > last.started_at
 
 
 def _apply(

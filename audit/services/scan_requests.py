@@ -219,9 +219,10 @@ def _lacks_matrix(branch: Branch, scan_run: ScanRun) -> bool:
 def _moves_on(branch: Branch, scan_run: ScanRun) -> bool:
     """Whether a branch has come to a scan's commit since it was moved last: forward, or put back there."""
     last = branch.last_scan
-    if scan_run.commit.is_snapshot or branch.last_scan_id == scan_run.pk:
+    if branch.last_scan_id == scan_run.pk:
         return False
-    if last is None:
+    # A plain folder is asked about as it stands now: another state than the last one is where it has come to.
+    if last is None or scan_run.commit.is_snapshot:
         return True
     git_dir = git_repository.git_dir_of(scan_run.repository)
     object_id = scan_run.commit.object_id

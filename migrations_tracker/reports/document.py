@@ -77,7 +77,10 @@ class CountLine:
 
 @dataclass(frozen=True, slots=True)
 class OpenSite:
-    """A site that the scan saw. `is_new` says that the earlier scan had not seen it."""
+    """A site that is open. `is_new` says that it began after the earlier scan.
+
+    `suppressed` is why a person ruled that it stays as it is, empty where nobody did.
+    """
 
     site: int
     rule_id: str
@@ -91,6 +94,7 @@ class OpenSite:
     status: str
     assignee: str
     is_new: bool
+    suppressed: str = ""
 
 
 @dataclass(frozen=True, slots=True)

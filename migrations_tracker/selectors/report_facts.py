@@ -6,14 +6,27 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from audit.models import CapabilityGap, Repository, ScanFile, ScanRule, ScanRun, SiteState
+from django.db.models import QuerySet
+
+from audit.models import (
+    Branch,
+    BranchScan,
+    CapabilityGap,
+    Repository,
+    ScanFile,
+    ScanRule,
+    ScanRun,
+    SiteEventKind,
+    SiteState,
+)
 from audit.policy.clauses import CURRENT_VERSION
 from audit.rules.doc import plain
 from audit.scanner.report import FileStatus, Outcome, RuleStatus
+from audit.selectors.branch_periods import position_of, sites_changed_since
 from audit.selectors.repository_policies import own_clauses_by_form, own_clauses_by_rule
 from audit.selectors.rules import rule_get
 from migrations_tracker.lifecycle import Status
-from migrations_tracker.models import MigrationReport, SiteMigration
+from migrations_tracker.models import MigrationReport, SiteMigration, Suppression, SuppressionStatus
 from migrations_tracker.models.site_migration import STATUS_LABELS
 from migrations_tracker.reports.document import (
     SCHEMA,
@@ -43,10 +56,17 @@ def report_facts(*, report: MigrationReport) -> ReportDocument:
     states = SiteState.objects.filter(branch=branch).select_related(
         "site__migration__assignee", "closed_scan__commit"
     )
-    since = report.since_scan_id or 0
+    since = position_of(branch=branch, scan_run=report.since_scan)
+    new = sites_changed_since(branch=branch, position=since, kind=SiteEventKind.NEW)
+    ended = sites_changed_since(branch=branch, position=since, kind=SiteEventKind.CLOSED)
     opened = list(states.filter(is_open=True).order_by("path", "start_line", "id"))
-    closed = list(states.filter(is_open=False, closed_scan_id__gt=since).order_by("path", "start_line", "id"))
-    open_sites = tuple(_open_site(state, since) for state in opened)
+    gone = states.filter(is_open=False).order_by("path", "start_line", "id")
+    closed = [state for state in gone if state.site_id in ended]
+    ruled = _suppressed(branch.repository_id)
+    open_sites = tuple(
+        _open_site(state, is_new=state.site_id in new, suppressed=ruled.get(state.site_id, ""))
+        for state in opened
+    )
     verdicts = _verdicts(branch.repository_id, [state.symbol for state in closed])
     closed_sites = tuple(_closed_site(state, verdicts.get(state.symbol, "")) for state in closed)
     gaps = CapabilityGap.objects.filter(repository=branch.repository)
@@ -70,7 +90,7 @@ def report_facts(*, report: MigrationReport) -> ReportDocument:
         new_count=sum(site.is_new for site in open_sites),
         closed_count=len(closed_sites),
         gaps_open=gaps.filter(is_open=True).count(),
-        gaps_closed=gaps.filter(is_open=False, closed_scan_id__gt=since).count(),
+        gaps_closed=_closed_since(gaps, branch, since),
         rules=_levels([(site.rule_id, site.level) for site in open_sites], titled=True),
         crates=_levels([(site.crate or "(no crate)", site.level) for site in open_sites], titled=False),
         statuses=_statuses(open_sites, closed_sites),
@@ -111,7 +131,21 @@ def _migration(state: SiteState) -> SiteMigration | None:
     return found
 
 
-def _open_site(state: SiteState, since: int) -> OpenSite:
+def _closed_since(gaps: QuerySet[CapabilityGap], branch: Branch, position: int) -> int:
+    """Count the gaps that a branch has closed since it stood at a place; only the default one closes any."""
+    later = BranchScan.objects.filter(branch=branch, position__gt=position)
+    return gaps.filter(is_open=False, closed_scan__in=later.values("scan_run")).count()
+
+
+def _suppressed(repository_id: int) -> dict[int, str]:
+    """Return by what reason sites are suppressed now."""
+    ruled = Suppression.objects.filter(
+        site__repository=repository_id, status=SuppressionStatus.ACCEPTED, ended_at=None
+    )
+    return dict(ruled.values_list("site_id", "justification"))
+
+
+def _open_site(state: SiteState, *, is_new: bool, suppressed: str) -> OpenSite:
     migration = _migration(state)
     return OpenSite(
         site=state.site_id,
@@ -125,7 +159,8 @@ def _open_site(state: SiteState, since: int) -> OpenSite:
         message=state.message,
         status=migration.status if migration else _NOT_PLANNED,
         assignee=str(migration.assignee) if migration and migration.assignee else "",
-        is_new=state.first_seen_scan_id > since,
+        is_new=is_new,
+        suppressed=suppressed,
     )
 
 

@@ -9,6 +9,7 @@ from django.db import OperationalError, transaction
 
 from audit.errors import LeaseLostError
 from audit.models import Branch, RowState, ScanRun
+from audit.selectors.branch_periods import position_of
 from audit.services.leases import lease_claim, lease_fail, lease_finish, lease_kept
 from audit.services.repository_lock import repository_lock
 from migrations_tracker.errors import PlanError
@@ -22,7 +23,9 @@ def report_create(*, branch: Branch, since: ScanRun | None, actor: User | None) 
     """Ask for a report of a branch as it is now. Raises `PlanError` where there is nothing to report on."""
     if branch.last_scan is None:
         raise PlanError(f"{branch.name} has no finished scan yet: a report tells of scans.")
-    if since is not None and (since.branch_id != branch.pk or since.pk >= branch.last_scan.pk):
+    if since is not None and not 0 < position_of(branch=branch, scan_run=since) < position_of(
+        branch=branch, scan_run=branch.last_scan
+    ):
         raise PlanError(f"Scan #{since.pk} is no earlier scan of {branch.name}.")
     if since is not None and since.state != RowState.SUCCEEDED:
         raise PlanError(f"Scan #{since.pk} stored nothing: choose one that succeeded.")

@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django_celery_beat.models import CrontabSchedule, PeriodicTask
 
-from audit.models import Branch, RowState, ScanRun
+from audit.models import Branch, BranchScan, RowState, ScanRun
 from migrations_tracker.errors import PlanError
 from migrations_tracker.models import Period, ReportMail, ReportSchedule, ScheduledReport
 from migrations_tracker.report_formats import FORMATS
@@ -130,10 +130,10 @@ def day_due(period: Period, today: date) -> date:
 
 
 def _scan_before(branch: Branch, begins: date) -> ScanRun | None:
-    """Return the last scan of a branch that was stored before a day."""
-    stored = ScanRun.objects.filter(branch=branch, state=RowState.SUCCEEDED, applies_to_branch=True)
-    earlier = stored.filter(finished_at__date__lt=begins, pk__lt=branch.last_scan_id or 0)
-    return earlier.order_by("-pk").first()
+    """Return the scan that a branch stood at when a day began, as far as was known before it."""
+    earlier = BranchScan.objects.filter(branch=branch, created_at__date__lt=begins)
+    row = earlier.exclude(scan_run=branch.last_scan_id).order_by("-position").first()
+    return row.scan_run if row is not None else None
 
 
 def _may_be_told(person: User, branch: Branch) -> bool:

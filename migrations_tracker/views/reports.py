@@ -12,18 +12,20 @@ from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import HttpResponseClientRefresh
 
 from audit.models import RowState
+from audit.selectors.branch_periods import scans_before
 from migrations_tracker.errors import PlanError
 from migrations_tracker.forms import ReportForm
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.models import MigrationReport
 from migrations_tracker.report_formats import FORMATS, document_of, file_name, report_archive
 from migrations_tracker.selectors.branches import branch_choose
-from migrations_tracker.selectors.report_list import report_list, scans_before
+from migrations_tracker.selectors.report_list import report_list
 from migrations_tracker.services.migration_reports import report_create
 from migrations_tracker.services.scans import row_wake
 
 UNPROCESSABLE = 422
 ARCHIVE = "zip"
+SCANS_SHOWN = 200
 # Its files hold every site; a page of fifty thousand would take minutes to make and nobody would read it.
 SITES_SHOWN = 200
 
@@ -110,6 +112,6 @@ def _index(request: SignedInRequest, form: ReportForm, status: int = 200) -> Htt
     if choice.branch is not None:
         context |= {
             "list": report_list(branch=choice.branch, cursor=request.GET.get("page", "")),
-            "earlier": scans_before(branch=choice.branch),
+            "earlier": scans_before(branch=choice.branch, at_most=SCANS_SHOWN),
         }
     return render(request, "report_list.html", context, status=status)

@@ -177,6 +177,20 @@ def test_a_baseline_tells_new_from_old_and_fail_on_new_follows_it(
     assert [result["baseline_state"] for result in document["results"]] == ["absent"]
 
 
+@pytest.mark.parametrize(("kind", "code"), [("external", 0), ("inSource", 1)])
+def test_what_was_suppressed_counts_as_new_where_only_the_source_said_so(
+    crate: Path, tmp_path: Path, kind: str, code: int
+) -> None:
+    base = tmp_path / "base.sarif"
+    call(crate, "--format", "sarif", "--output", base)
+    log = json.loads(base.read_text())
+    for result in log["runs"][0]["results"]:
+        told = {"kind": kind, "status": "accepted", "justification": "one number"}
+        result["suppressions"] = [told | {"location": result["locations"][0]}]
+    base.write_text(json.dumps(log))
+    assert call(crate, "--baseline", base, "--fail-on", "new") == code
+
+
 def test_a_rule_left_out_closes_nothing_of_the_baseline(
     crate: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

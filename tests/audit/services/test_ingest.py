@@ -252,9 +252,10 @@ def test_what_follows_a_scan_is_stored_with_it_or_not_at_all(repository: Reposit
 
 def test_an_older_snapshot_does_not_turn_the_branch_back(repository: Repository) -> None:
     older = make_scan_run(repository)
-    ingest(repository, make_report([make_result(RELU)]))
     lease_id = lease_claim(model=ScanRun, pk=older.pk)
     assert lease_id is not None
+    older.refresh_from_db()
+    ingest(repository, make_report([make_result(RELU)]))
     scan_report_ingest(
         scan_run=older,
         lease_id=lease_id,

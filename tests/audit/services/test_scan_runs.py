@@ -25,6 +25,7 @@ from audit.services import leases, scan_requests, scan_runs, scanning
 from audit.services.capabilities import NO_LAYOUT, Capabilities
 from audit.services.leases import lease_claim, lease_finish, lease_give_up_lost, lease_wake
 from audit.services.repositories import repository_add
+from migrations_tracker.models import SiteMigration
 from migrations_tracker.services.follow_up import scan_run_follow_up
 from tests.factories import make_report, make_repository, make_result, make_scan_run, make_user
 from tests.git import commit_files
@@ -141,6 +142,25 @@ def test_a_plain_folder_is_scanned_and_known_by_its_content(tree: Path) -> None:
     assert ask(repository) == first
     (tree / "minitorch-gpu/src/lib.rs").write_text(FALLBACK.replace("gpu_relu", "gpu_elu"))
     assert ask(repository) != first
+
+
+def test_a_plain_folder_that_is_put_back_is_seen_as_it_is(tree: Path) -> None:
+    repository = repository_add(location=str(tree / "minitorch-gpu"), actor=None)
+    source = tree / "minitorch-gpu/src/lib.rs"
+    was = source.read_text()
+    first = ask(repository)
+    assert execute(first)
+    start, end = FALLBACK.index("Err(_)"), FALLBACK.index("    };")
+    source.write_text(FALLBACK[:start] + "Err(_) => return Err(GpuError::Unsupported),\n" + FALLBACK[end:])
+    assert execute(ask(repository))
+    assert not SiteState.objects.get(rule_id="FT001").is_open
+    source.write_text(was)
+    again = ask(repository)
+    assert (again.pk, again.state) == (first.pk, "pending")
+    assert execute(again)
+    assert SiteState.objects.get(rule_id="FT001").is_open
+    assert SiteMigration.objects.get(site__rule_id="FT001").status == "reopened"
+    assert ask(repository).state == "succeeded"
 
 
 def test_a_folder_that_changed_after_the_request_fails_with_the_reason(tree: Path) -> None:

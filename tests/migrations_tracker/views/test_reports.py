@@ -20,8 +20,12 @@ from django.utils.html import escape
 from audit.models import FallbackSite, Repository, RowState
 from audit.scanner.report import Outcome, SiteOutcome
 from audit.services.repository_policies import policy_clause_drop, policy_clause_publish
+from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import MigrationReport
+from migrations_tracker.report_formats import FORMATS
+from migrations_tracker.roles import Role
 from migrations_tracker.services.migration_reports import report_create, report_execute
+from migrations_tracker.services.site_migrations import site_migration_transition
 from tests.factories import (
     ingest,
     make_own_policy,
@@ -169,6 +173,51 @@ def test_the_same_scans_give_the_same_facts_again(report: MigrationReport, ada: 
     report_execute(pk=again.pk)
     again.refresh_from_db()
     assert again.digest == report.digest
+
+
+def test_a_report_that_is_kept_says_the_same_when_the_branch_has_moved_on(
+    ada_client: Client, report: MigrationReport
+) -> None:
+    before = {key: written(ada_client, report, key) for key in (*FORMATS, "zip")}
+    ingest(report.branch.repository, make_report([GONE], files=["minitorch-gpu/src/ops.rs"]))
+    ingest(report.branch.repository, make_report([], files=[GONE.path]))
+    assert {key: written(ada_client, report, key) for key in before} == before
+
+
+def test_sarif_names_what_the_scan_could_not_see_and_counts_it_as_the_others_do(
+    ada_client: Client, repository: Repository, ada: User
+) -> None:
+    ingest(repository, make_report([GONE, STAYS]))
+    ingest(repository, make_report([STAYS], files=[GONE.path]), is_told=False)
+    report = report_create(branch=repository.branches.get(), since=None, actor=ada)
+    assert report_execute(pk=report.pk)
+    results = json.loads(written(ada_client, report, "sarif"))["runs"][0]["results"]
+    told = json.loads(written(ada_client, report, "json"))
+    assert told["open_count"] == len(results) == 2
+    assert ["notSeen" in result["properties"] for result in results] == [False, True]
+
+
+def test_sarif_says_what_a_person_suppressed_and_why(
+    ada_client: Client, repository: Repository, ada: User
+) -> None:
+    ingest(repository, make_report([GONE, STAYS]))
+    lea = make_user("lea", role=Role.LEAD)
+    site = FallbackSite.objects.get(symbol=STAYS.symbol)
+    site_migration_transition(site=site, to=Status.SUPPRESSED, actor=lea, reason="one number, once")
+    report = report_create(branch=repository.branches.get(), since=None, actor=ada)
+    assert report_execute(pk=report.pk)
+    log = json.loads(written(ada_client, report, "sarif"))
+    jsonschema.validate(log, json.loads(SCHEMA.read_text()))
+    told = [one for result in log["runs"][0]["results"] for one in result.get("suppressions", ())]
+    assert [(one["kind"], one["status"], one["justification"]) for one in told] == [
+        ("external", "accepted", "one number, once")
+    ]
+    suppressed = {
+        one["site"]: one["suppressed"]
+        for one in json.loads(written(ada_client, report, "json"))["open_sites"]
+    }
+    assert suppressed.pop(site.pk) == "one number, once"
+    assert set(suppressed.values()) == {""}
 
 
 def test_what_a_scan_told_of_a_closed_site_is_said_with_its_clauses(
