@@ -229,6 +229,7 @@ def _site_text(found: dict[str, Any]) -> str:
     ]
     if found["suppression"] is not None:
         lines.append(f"Suppressed: {found['suppression']}")
+    lines += [f"Suppressed in the source: {said}" for said in found.get("allowed_in_source", ())]
     for proof in found["proofs"]:
         holds = "expired" if proof["expired"] else "proof" if proof["is_proof"] else "no proof"
         lines.append(f"{proof['verdict']} ({holds}): {proof['test']} of {proof['crate']}")

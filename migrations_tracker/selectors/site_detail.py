@@ -22,7 +22,7 @@ from audit.selectors.policy import clauses_of_outcome, clauses_of_rule
 from audit.selectors.repository_policies import OwnPolicySaid, own_policy_at, own_policy_said, said_of_rule
 from audit.selectors.rules import RulePage, rule_get
 from audit.selectors.source import source_texts
-from migrations_tracker.models import SiteMigration, Suppression, Transition
+from migrations_tracker.models import SiteMigration, Suppression, SuppressionStatus, Transition
 from migrations_tracker.selectors.capability_detail import said_of_symbol, site_rationales
 from migrations_tracker.selectors.migration_choices import Choice, choices_of, is_suppressible
 from migrations_tracker.selectors.site_knowledge import SiteKnowledge, site_knowledge
@@ -79,6 +79,12 @@ class SiteRecord:
     def other_states(self) -> Sequence[SiteState]:
         """Its states on other branches."""
         return [other for other in self.states if other is not self.state]
+
+    @property
+    def allowed_in_source(self) -> Sequence[str]:
+        """Why comments in the source suppress it, as far as they say."""
+        told = self.result.suppressions if self.result is not None else ()
+        return [one["justification"] for one in told if one["status"] == SuppressionStatus.ACCEPTED]
 
     @property
     def is_suppressible(self) -> bool:

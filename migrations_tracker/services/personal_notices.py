@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,17 +10,31 @@ from django.db.models import Exists, F, OuterRef, Q
 
 from audit.models import CapabilityGap, CapabilityGapChange, FallbackSite, SiteEvent, SiteEventKind
 from migrations_tracker.lifecycle import Status
-from migrations_tracker.models import Comment, Notice, NoticeKind, PlanEvent, Transition, Watch
+from migrations_tracker.models import (
+    Comment,
+    Notice,
+    NoticeKind,
+    PlanEvent,
+    Suppression,
+    SuppressionStatus,
+    Transition,
+    Watch,
+)
 from migrations_tracker.models.site_migration import CAUSE_LABELS, STATUS_LABELS
 from migrations_tracker.roles import Role
 from migrations_tracker.selectors.standings import standing_of, users_with_roles
 
 EXCERPT = 1000
+_SUPPRESSED = Status.SUPPRESSED.value
+_OF_SUPPRESSIONS = Q(from_status=_SUPPRESSED) | Q(to_status=_SUPPRESSED)
 
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """Something that was done to a site, a gap or a unit, and by whom."""
+    """Something that was done to a site, a gap or a unit, and by whom.
+
+    It mentions whom it has `called`; it is told to whom it has `concerned`, whether they watch or not.
+    """
 
     key: str
     kind: str
@@ -33,22 +47,26 @@ class Happening:
     actor_id: int | None = None
     text: str = ""
     called: frozenset[int] = frozenset()
+    concerned: frozenset[int] = frozenset()
 
 
 def personal_notices(*, since: datetime) -> list[tuple[Notice, frozenset[int]]]:
     """Return what happened since a moment that concerns single people, each with whom it concerns.
 
     Nobody is told what they did themselves, what is older than their watch, or of a repository that they may
-    not read; a comment that mentions somebody is told to them as that alone.
+    not read; a comment that mentions somebody is told to them as that alone. Of suppressions leads are told,
+    who are to rule, and whoever asked.
     """
     found = list(_happenings(since))
     watching = _watching(found)
-    may_read = Readers({person for one in found for person in one.called} | _owners(watching))
+    named = {person for one in found for person in one.called | one.concerned}
+    may_read = Readers(named | _owners(watching))
     told = []
     for one in found:
         called = may_read.of(one.called, repository_id=one.repository_id, but=one.actor_id)
         watchers = may_read.of(
-            {
+            one.concerned
+            | {
                 owner
                 for owner, begun in watching.get((one.kind, one.subject_id), ())
                 if begun < one.at and owner not in one.called
@@ -78,6 +96,7 @@ def _notice(one: Happening, kind: NoticeKind) -> Notice:
 def _happenings(since: datetime) -> Iterator[Happening]:
     yield from _comments(since)
     yield from _transitions(since)
+    yield from _questions(since)
     yield from _site_events(since)
     yield from _gap_changes(since)
     yield from _unit_events(since)
@@ -110,10 +129,13 @@ def _comments(since: datetime) -> Iterator[Happening]:
 
 def _transitions(since: datetime) -> Iterator[Happening]:
     rows = Transition.objects.filter(created_at__gt=since).exclude(from_status="")
-    watched = rows.filter(_watched("site", "site_migration__site") | _watched("gap", "site_migration__gap"))
-    for row in watched.select_related(
-        "actor", "site_migration__site__repository", "site_migration__gap__repository"
-    ):
+    watched = rows.filter(
+        _watched("site", "site_migration__site")
+        | _watched("gap", "site_migration__gap")
+        | Q(_is_ruled_about("site") | _is_ruled_about("gap"), _OF_SUPPRESSIONS)
+    ).select_related("actor", "site_migration__site__repository", "site_migration__gap__repository")
+    parties = _parties([row for row in watched if _SUPPRESSED in (row.from_status, row.to_status)])
+    for row in watched:
         subject = row.site_migration.site or row.site_migration.gap
         if subject is not None:
             causes = {cause.value: label for cause, label in CAUSE_LABELS.items()}
@@ -126,7 +148,65 @@ def _transitions(since: datetime) -> Iterator[Happening]:
                 at=row.created_at,
                 actor_id=row.actor_id,
                 text=row.reason,
+                concerned=parties.get(row.site_migration_id, frozenset()),
             )
+
+
+def _is_ruled_about(kind: str) -> Exists:
+    return Exists(Suppression.objects.filter(**{kind: OuterRef(f"site_migration__{kind}")}))
+
+
+def _parties(rows: Sequence[Transition]) -> dict[int, frozenset[int]]:
+    """Return who asked for the newest suppression of what was moved, and who ruled about it, by migration."""
+    moved = {row.site_migration_id for row in rows}
+    asked = Suppression.objects.filter(Q(site__migration__in=moved) | Q(gap__migration__in=moved))
+    columns = ("site__migration", "gap__migration", "requested_by", "decided_by")
+    return {
+        of_site or of_gap: frozenset({asker, ruler} - {None})
+        for of_site, of_gap, asker, ruler in asked.order_by("pk").values_list(*columns)
+    }
+
+
+def _questions(since: datetime) -> Iterator[Happening]:
+    """Tell leads of suppressions that are asked for, and who asked that one is rejected.
+
+    That one is accepted, or over, is a step of what it is about.
+    """
+    rows = Suppression.objects.filter(Q(created_at__gt=since) | Q(ended_at__gt=since)).select_related(
+        "requested_by", "decided_by", "site__repository", "gap__repository"
+    )
+    leads: dict[int, frozenset[int]] = {}
+    for row in rows.exclude(requested_by=F("decided_by"), status=SuppressionStatus.ACCEPTED):
+        subject = row.site or row.gap
+        if subject is None:
+            continue
+        if row.created_at > since:
+            repository = subject.repository_id
+            leads[repository] = leads.get(repository) or _leads(repository)
+            yield _happening(
+                subject,
+                key=f"suppression-asked:{row.pk}",
+                what=f"{row.requested_by} asks for a suppression of {{name}}",
+                at=row.created_at,
+                actor_id=row.requested_by_id,
+                text=row.justification,
+                concerned=leads[repository],
+            )
+        if row.status == SuppressionStatus.REJECTED and row.ended_at is not None and row.ended_at > since:
+            yield _happening(
+                subject,
+                key=f"suppression-rejected:{row.pk}",
+                what=f"{row.decided_by} rejects the suppression of {{name}}",
+                at=row.ended_at,
+                actor_id=row.decided_by_id,
+                text=row.ended_because,
+                concerned=frozenset({row.requested_by_id}),
+            )
+
+
+def _leads(repository_id: int) -> frozenset[int]:
+    people = users_with_roles().filter(is_active=True)
+    return frozenset(one.pk for one in people if standing_of(one).role_in(repository_id) >= Role.LEAD)
 
 
 def _site_events(since: datetime) -> Iterator[Happening]:
@@ -198,6 +278,7 @@ def _happening(
     actor_id: int | None = None,
     text: str = "",
     called: frozenset[int] = frozenset(),
+    concerned: frozenset[int] = frozenset(),
 ) -> Happening:
     name = name_of(subject)
     return Happening(
@@ -212,6 +293,7 @@ def _happening(
         actor_id=actor_id,
         text=text,
         called=called,
+        concerned=concerned,
     )
 
 

@@ -262,6 +262,7 @@ class SiteDetail(SiteOut):
     snippet: str
     rationale: list[str]
     suppression: str | None
+    allowed_in_source: list[str]
     choices: list[ChoiceOut]
     transitions: list[TransitionOut]
     comments: list[CommentOut]

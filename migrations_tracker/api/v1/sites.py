@@ -270,6 +270,7 @@ def _detail(data: SiteRecord, choices: list[ChoiceOut]) -> SiteDetail:
         snippet=data.result.snippet if data.result else "",
         rationale=[rationale.text for _, rationale in data.rationales],
         suppression=in_force(data.suppression),
+        allowed_in_source=list(data.allowed_in_source),
         choices=choices,
         transitions=[TransitionOut.of(row) for row in data.transitions],
         comments=[CommentOut.of(row) for row in comments_of(subject=data.site)],

@@ -32,6 +32,8 @@ from migrations_tracker.services.deliveries import delivery_execute
 from migrations_tracker.services.notices import notices_collect
 from migrations_tracker.services.site_migrations import site_migration_assign, site_migration_transition
 from migrations_tracker.services.subscriptions import subscription_end
+from migrations_tracker.services.suppression_days import suppressions_expire
+from migrations_tracker.services.suppressions import suppression_ask, suppression_reject
 from migrations_tracker.services.watching import watch_end, watch_settings_change, watch_start
 from migrations_tracker.services.work_units import unit_rename
 from tests.factories import ingest, make_report, make_repository, make_result, make_user
@@ -251,3 +253,42 @@ class TestThePages:
         page = client.get(site.get_absolute_url()).content.decode()
         assert '<strong>no</strong> &lt;b&gt;x&lt;/b&gt; <strong class="mention">@joan</strong>' in page
         assert Comment.objects.count() == 1
+
+
+class TestASuppression:
+    def test_that_is_asked_for_is_told_to_those_who_rule(
+        self, site: FallbackSite, ada: User, joan: User
+    ) -> None:
+        lea, otto = make_user("lea", role=Role.LEAD), make_user("otto", role=None)
+        Membership.objects.create(user=otto, role=Role.LEAD, repository=make_repository("other"))
+        suppression_ask(subject=site, justification="one number", actor=ada)
+        notices_collect()
+        notices_collect()
+        assert told_to(lea) == [f"ada asks for a suppression of site #{site.pk} {site.symbol}"]
+        assert [told_to(person) for person in (ada, joan, otto)] == [[], [], []]
+
+    def test_that_is_rejected_is_told_to_who_asked(self, site: FallbackSite, ada: User) -> None:
+        lea = make_user("lea", role=Role.LEAD)
+        suppression_ask(subject=site, justification="one number", actor=ada)
+        suppression_reject(subject=site, reason="it has a kernel", actor=lea)
+        notices_collect()
+        assert told_to(ada) == [f"lea rejects the suppression of site #{site.pk} {site.symbol}"]
+
+    def test_that_is_accepted_and_then_over_is_told_to_who_asked_and_who_ruled(
+        self, site: FallbackSite, ada: User
+    ) -> None:
+        lea = make_user("lea", role=Role.LEAD)
+        today = timezone.localdate()
+        suppression_ask(subject=site, justification="one number", actor=ada, expires_on=today)
+        site_migration_transition(site=site, to=Status.SUPPRESSED, actor=lea, reason="yes")
+        suppressions_expire(today=today + timedelta(days=1))
+        notices_collect()
+        name = f"site #{site.pk} {site.symbol}"
+        over = f"{name} went from suppressed to open by the day it was set for"
+        assert told_to(ada) == [f"{name} went from open to suppressed by lea", over]
+        assert over in told_to(lea)
+
+    def test_of_another_site_says_nothing_of_this_one(self, site: FallbackSite, ada: User) -> None:
+        site_migration_transition(site=site, to=Status.ACCEPTED, actor=ada)
+        notices_collect()
+        assert not Notice.objects.filter(kind=NoticeKind.WATCHED).exists()

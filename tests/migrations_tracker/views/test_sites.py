@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
 from audit.models import FallbackSite, Repository
+from audit.scanner.report import Region, Suppression
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import Comment, SiteMigration
 from migrations_tracker.services.site_migrations import site_migration_transition
@@ -189,3 +191,17 @@ def test_a_person_takes_a_site_and_gives_it_back(ada_client: Client, ada: User, 
     assert ada_client.post(address, {"assignee": "", "version": 2}).status_code == 302
     site.migration.refresh_from_db()
     assert site.migration.assignee is None
+
+
+@pytest.mark.parametrize(("reason", "status"), [("two numbers", "accepted"), ("", "rejected")])
+def test_what_the_source_itself_suppresses_is_shown_as_that(
+    ada_client: Client, repository: Repository, reason: str, status: str
+) -> None:
+    said = Suppression("inSource", status, reason, Region(9, 1, 9, 30))
+    ingest(repository, make_report([make_result(suppressions=(said,))]))
+    page = ada_client.get(FallbackSite.objects.get().get_absolute_url()).content.decode()
+    is_accepted = status == "accepted"
+    assert ("suppressed in the source" in page) is is_accepted
+    assert ("two numbers — the comment in line 9" in page) is is_accepted
+    assert ("The comment in line 9 allows this without a reason" in page) is not is_accepted
+    assert ("Nobody ruled that it stays as it is." in page) is not is_accepted

@@ -78,6 +78,7 @@ def test_a_site_comes_with_its_evidence_and_rationale(site: FallbackSite, ask: A
     answer = ask("GET", f"sites/{site.pk}").json()
     assert [step["role"] for step in answer["evidence"]] == ["anchor", "effect"]
     assert answer["rationale"]
+    assert (answer["suppression"], answer["allowed_in_source"]) == (None, [])
     assert answer["choices"] == [{"to": "accepted", "needs_reason": False, "needs_commit": False}]
     lead = asker(make_user("lea", role=Role.LEAD))
     choices = lead("GET", f"sites/{site.pk}").json()["choices"]
