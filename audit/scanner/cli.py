@@ -19,13 +19,9 @@ from audit.scanner.cache import DirectoryCache
 from audit.scanner.errors import ScanError
 from audit.scanner.kept import KeptReports
 from audit.scanner.levels import levels_by_rule, with_levels
-from audit.scanner.output.github import github_log
-from audit.scanner.output.json_report import json_document
 from audit.scanner.output.json_text import json_text
-from audit.scanner.output.sarif import sarif_log
 from audit.scanner.output.source_text import SourceTexts, paths_shown, read_texts
 from audit.scanner.output.style import Style, style_for, visible
-from audit.scanner.output.text import text_lines
 from audit.scanner.output.writing import check_stdout, check_writable, write_file, write_stdout
 from audit.scanner.pipeline import scan
 from audit.scanner.profile_choice import profile_for
@@ -185,15 +181,24 @@ def complain(text: str) -> None:
 def _rendered(
     options: Options, report: ScanReport, comparison: Comparison | None, source: Source
 ) -> Iterable[str]:
+    # Each format loads what it is written with, and no other one.
     if options.output_format == "json":
+        from audit.scanner.output.json_report import json_document
+
         return [json_text(json_document(report, RULES, comparison))]
     if options.is_for_github:
+        from audit.scanner.output.github import github_log
+
         made = github_log(report, RULES, _texts(source, report), comparison)
         for remark in made.remarks:
             complain(remark)
         return [json_text(made.log)]
     if options.output_format == "sarif":
+        from audit.scanner.output.sarif import sarif_log
+
         return [json_text(sarif_log(report, RULES, comparison))]
+    from audit.scanner.output.text import text_lines
+
     style = Style() if options.output else style_for(sys.stdout)
     return text_lines(report, RULES, _texts(source, report), style, comparison)
 

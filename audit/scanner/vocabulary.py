@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 
@@ -47,31 +48,29 @@ _SUPPORT = _any("support", "acceleration", "execution", r"offload\w*", "backend"
 _BEST_EFFORT = r"best[\s-]+effort\b"
 
 
-def _compiled(form: str, *patterns: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple((form, re.compile(one, re.IGNORECASE | re.DOTALL)) for one in patterns)
-
-
 _PATTERNS = (
-    *_compiled(
+    (
         "gpu-when-available",
-        rf"\b{_GPU}\b.{{0,40}}?\b{_IF}\b.{{0,25}}?\b{_READY}\b.{{0,25}}?"
-        rf"\b(?:{_OTHERWISE_HOST}|(?:or|and)\b.{{0,25}}?\b{_HOST}\b|{_BACK}\b.{{0,25}}?\b{_HOST}\b)",
+        (
+            rf"\b{_GPU}\b.{{0,40}}?\b{_IF}\b.{{0,25}}?\b{_READY}\b.{{0,25}}?"
+            rf"\b(?:{_OTHERWISE_HOST}|(?:or|and)\b.{{0,25}}?\b{_HOST}\b|{_BACK}\b.{{0,25}}?\b{_HOST}\b)"
+        ),
         rf"\b{_IF}\b.{{0,25}}?\b{_GPU}\b.{{0,20}}?\b{_READY}\b.{{0,60}}?\b(?:{_OTHERWISE_HOST})",
     ),
-    *_compiled(
+    (
         "falls-back-on-error",
         rf"{_BACK_TO_HOST}[^,;()]{{0,40}}?\b{_WHEN}\b[^,;()]{{0,40}}?\b{_WRONG}\b",
         rf"\b{_WHEN}\b[^;()]{{0,40}}?\b{_WRONG}\b(?:\s*\([^()]*\))?[^;()]{{0,40}}?{_BACK_TO_HOST}",
         rf"\b{_HOST}[\s-]+fallback\s+(?:{_WAY}\s+)?{_WHEN}\b.{{0,40}}?\b{_WRONG}\b",
     ),
-    *_compiled(
+    (
         "automatic-fallback",
         rf"{_SMOOTHLY}\s+(?:\w+\s+)?{_BACK}\s+{_TO_HOST}",
         rf"{_SMOOTHLY}\s+(?:\w+\s+)?{_HOST}[\s-]+fallback\b",
         rf"\b{_BACK}\s+{_SMOOTHLY}\s+{_TO_HOST}",
         rf"\b{_BACK}\s+{_TO_HOST}\s+{_SMOOTHLY}",
     ),
-    *_compiled(
+    (
         "best-effort-support",
         rf"\b{_BEST_EFFORT}\s+(?:\w+\s+)?{_GPU}[\s-]+{_SUPPORT}\b",
         rf"\b{_GPU}[\s-]+{_SUPPORT}\s+(?:is|as|on a)\s+(?:a\s+)?{_BEST_EFFORT}",
@@ -139,13 +138,23 @@ def forbidden_phrases(text: str) -> tuple[Phrase, ...]:
 def _phrase_in(plain: str, start: int, end: int) -> Phrase | None:
     if not may_claim(plain[start:end]) or not _TELLING.search(plain, start, end):
         return None
-    for form, pattern in _PATTERNS:
+    for form, pattern in _compiled():
         for match in pattern.finditer(plain, start, end):
             core = _CORE.search(plain, match.start(), match.end())
             at = match.start() if core is None else core.start()
             if not _DENIED.search(plain[start:at]) and not _UNDONE.match(plain, match.end(), end):
                 return Phrase(match.start(), match.end(), form, match[0])
     return None
+
+
+@cache
+def _compiled() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """Compile the patterns when the first text is looked at: that takes longer than most scans look."""
+    return tuple(
+        (form, re.compile(one, re.IGNORECASE | re.DOTALL))
+        for form, *patterns in _PATTERNS
+        for one in patterns
+    )
 
 
 def _is_opt_in(text: str, phrase: Phrase) -> bool:

@@ -9,7 +9,8 @@ from typing import Protocol
 from audit.scanner.extract.facts import Call, CallKind
 from audit.scanner.link.unit import Fn, Unit
 
-Answer = tuple[Call, tuple[Fn, ...]]
+Span = tuple[int, int]
+Rows = dict[Span, "tuple[Fn, ...] | None"]
 Uses = Callable[[Unit], Mapping[str, tuple[str, ...]]]
 
 
@@ -36,34 +37,37 @@ class Recalling(Protocol):
     def types(self, function: Fn) -> tuple[dict[str, str], set[str]] | None:
         """Return the types of a function's locals, and the structs that they were told from."""
 
-    def answer(self, function: Fn, span: tuple[int, int]) -> tuple[Fn, ...] | None:
-        """Return what the call of a span resolves to, or None where it is not known."""
+    def rows(self, function: Fn) -> Rows:
+        """Return what the calls of a function resolve to, by span, as far as it is known."""
 
 
 @dataclass(slots=True)
 class Given:
-    """Answers by the function that calls, and by the span of the call.
+    """Answers by the function that calls, and by the span of the call; None counts as no answer.
 
+    `found` are the calls whose answers were found out in this process, by the function that calls.
     `structs` names the structs whose fields were asked for to tell a function's types, also those that there
     are not: where one of them changes, nothing is kept of that function.
     """
 
     world: World | None = None
-    answers: dict[Fn, dict[tuple[int, int], Answer]] = field(default_factory=dict)
+    answers: dict[Fn, Rows] = field(default_factory=dict)
+    found: dict[Fn, list[Call]] = field(default_factory=dict)
     types: dict[Fn, dict[str, str]] = field(default_factory=dict)
     structs: dict[Fn, set[str]] = field(default_factory=dict)
     recalled: Recalling | None = None
 
-    def answer_of(self, function: Fn, call: Call) -> tuple[Fn, ...] | None:
-        """Return what a call resolves to, or None where it is not known."""
+    def rows_of(self, function: Fn) -> Rows:
+        """Return the answers for the calls of a function, to look up and to `add` to."""
         known = self.answers.get(function)
         if known is None:
-            known = self.answers[function] = {}
-        span = call.start, call.end
-        answer = known.get(span)
-        if answer is not None:
-            return answer[1]
-        return self.recalled.answer(function, span) if self.recalled is not None else None
+            known = self.answers[function] = self.recalled.rows(function) if self.recalled is not None else {}
+        return known
+
+    def add(self, function: Fn, call: Call, callees: tuple[Fn, ...]) -> None:
+        """Keep what a call was found to resolve to."""
+        self.rows_of(function)[call.start, call.end] = callees
+        self.found.setdefault(function, []).append(call)
 
     def types_of(self, function: Fn) -> dict[str, str] | None:
         """Return the types of a function's locals, or None where they are not known."""
@@ -90,21 +94,19 @@ class Given:
         self.types = {one: types for one, types in self.types.items() if one in living}
         self.structs = {one: structs for one, structs in self.structs.items() if one in living}
         if before.visible != world.visible or before.traits != world.traits:
-            self.answers = {}
+            self.answers, self.found = {}, {}
             return
         paths_hold = before.facades == world.facades
         names = _changed(before.by_name, world.by_name)
         passing = before.passing | world.passing
-        kept: dict[Fn, dict[tuple[int, int], Answer]] = {}
-        for function, answers in self.answers.items():
+        answers, self.answers = self.answers, {}
+        found, self.found = self.found, {}
+        for function, calls in found.items():
             if function in living and function not in passing:
-                known = uses(function.unit)
-                kept[function] = {
-                    span: answer
-                    for span, answer in answers.items()
-                    if holds(answer[0], known, names, paths_hold=paths_hold)
-                }
-        self.answers = kept
+                known, rows = uses(function.unit), answers[function]
+                kept = [call for call in calls if holds(call, known, names, paths_hold=paths_hold)]
+                self.found[function] = kept
+                self.answers[function] = {(call.start, call.end): rows[call.start, call.end] for call in kept}
 
 
 def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> frozenset[str]:

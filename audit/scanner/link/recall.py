@@ -89,7 +89,6 @@ class Recalled:
         self._told: dict[str, dict[str, Any]] = {}
         self._tables: dict[str, Tables] = {}
         self._given = Given()
-        self._rows: dict[Fn, dict[Span, tuple[Fn, ...] | None]] = {}
         self._has_paths = self._has_answers = False
         self._change = _Change(frozenset(), frozenset(), frozenset())
         self._outlook = ("", "", "")
@@ -124,13 +123,10 @@ class Recalled:
             return None
         return types, set(structs)
 
-    def answer(self, function: Fn, span: Span) -> tuple[Fn, ...] | None:
-        """Return what the call of a span resolves to, as far as it is known and holds."""
-        rows = self._rows.get(function)
-        if rows is None:
-            tables = self._tables_holding(function)
-            rows = self._rows[function] = tables.answers.of(number_of(function)) if tables is not None else {}
-        return rows.get(span)
+    def rows(self, function: Fn) -> dict[Span, tuple[Fn, ...] | None]:
+        """Return what the calls of a function resolve to, as far as it is known and holds."""
+        tables = self._tables_holding(function)
+        return tables.answers.of(number_of(function)) if tables is not None else {}
 
     def _tables_holding(self, function: Fn) -> Tables | None:
         """Return what is known of a file if answers for one of its functions may hold."""
@@ -311,8 +307,11 @@ class Recalled:
     def _rows_found(self, function: Fn) -> Iterator[tuple[Span, Row]]:
         """Yield what was found out in this scan; what a macro is given is looked up each time."""
         uses = self._uses(function.unit)
-        for span, (call, callees) in self._given.answers.get(function, {}).items():
-            if call.kind == CallKind.MACRO:
+        rows = self._given.answers.get(function, {})
+        for call in self._given.found.get(function, ()):
+            span = call.start, call.end
+            callees = rows.get(span)
+            if callees is None or call.kind == CallKind.MACRO:
                 continue
             is_path = call.kind != CallKind.METHOD
             target = uses.get(call.name) if is_path else None

@@ -87,17 +87,22 @@ class Resolver:
 
     def resolve(self, function: Fn, call: Call) -> tuple[Fn, ...]:
         """Return the functions that a call may call; nothing when it can't be told."""
-        if call.name not in self._names and function.index not in self._passing:
-            return ()
-        known = self._given.answer_of(function, call)
+        rows = self._given.answers.get(function)
+        known = rows.get((call.start, call.end)) if rows is not None else None
         if known is not None:
             return known
+        if call.name not in self._names and function.index not in self._passing:
+            return ()
+        if rows is None:
+            known = self._given.rows_of(function).get((call.start, call.end))
+            if known is not None:
+                return known
         can_name = self._workspace.can_name
         called = self._resolve(function, call)
         for path in self.passed.get((function.index, call.start, call.end), ()):
             called = called + self._at_argument(function, path)
         found = tuple(one for one in called if can_name(function, one))
-        self._given.answers[function][call.start, call.end] = call, found
+        self._given.add(function, call, found)
         return found
 
     @cached_property

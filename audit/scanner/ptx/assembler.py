@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -70,6 +69,9 @@ class Assembler:
         """Assemble each text for each target; the answer is by (text, target)."""
         wanted = [(text, target) for text in dict.fromkeys(texts) for target in targets]
         # The assembler is a process of its own: threads wait for it side by side.
+        # A scan without an assembler has no use for what this loads.
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(self._jobs) as pool:
             answers = pool.map(lambda pair: self.assemble(*pair), wanted)
             return dict(zip(wanted, answers, strict=True))
