@@ -165,8 +165,6 @@ def _terms(filters: SearchFilters) -> tuple[list[_Term], Mapping[str, Sequence[s
     lexemes = _lexemes([*asked, *(other for word in asked for other in SYNONYMS.get(word, ()))])
     terms = [_Term(word, [lexemes[word]], is_name=word in named_words) for word in asked if lexemes.get(word)]
     known = words_known(lexemes={term.word: term.lexemes[0] for term in terms}, seen=filters.seen)
-    # A word that is put right weighs as one that is rare: it is what the question is about, and was meant.
-    counts, total = _counts(terms)
     unknown = [term for term in terms if term.word not in known]
     corrected = words_corrected(
         unknown=[term.word for term in unknown], parts=compounds(filters.question), seen=filters.seen
@@ -175,9 +173,14 @@ def _terms(filters: SearchFilters) -> tuple[list[_Term], Mapping[str, Sequence[s
         term.lexemes = distinct(corrected.get(term.word, {}).values())
     for term in terms:
         term.lexemes += [lexemes[o] for o in SYNONYMS.get(term.word, ()) if lexemes.get(o)]
-        term.documents = max((counts.get(lexeme, 0) for lexeme in term.lexemes), default=0)
-        # At least one document is reckoned with: nothing weighs nothing.
-        term.weight = math.log(1 + max(total, 1) / (1 + term.documents))
+    counts, total = _counts(terms)
+    for term in terms:
+        term.documents = sum(counts.get(lexeme, 0) for lexeme in term.lexemes)
+        # A word weighs what it is asked by, whatever else stands for it; one that is put right weighs as one that
+        # is rare: it is what the question is about, and was meant. At least one document is reckoned with: nothing
+        # weighs nothing.
+        documents = counts.get(lexemes[term.word], 0) if term.word in known else 0
+        term.weight = math.log(1 + max(total, 1) / (1 + documents))
     return [term for term in terms if term.lexemes], {word: list(one) for word, one in corrected.items()}
 
 
@@ -197,7 +200,7 @@ def _counts(terms: Sequence[_Term]) -> tuple[dict[str, int], int]:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT lexeme, documents FROM migrations_tracker_searchlexeme WHERE lexeme = ANY(%s)",
-            [["", *(term.lexemes[0] for term in terms if term.lexemes)]],
+            [["", *(lexeme for term in terms for lexeme in term.lexemes)]],
         )
         counts = dict(cursor.fetchall())
     return counts, counts.pop("", 0)
@@ -211,19 +214,19 @@ def _ranked(filters: SearchFilters, terms: Sequence[_Term]) -> list[tuple]:  # t
     names = [term for term in terms if term.is_name]
     narrowed, values = _narrowing(filters)
     # Nothing from the question is written into the text: `narrowed` is made of the clauses of `_narrowing`.
+    # What is limited is materialised: with a limit in sight the planner reads the whole table instead of the index
+    # when it expects more matches than there are.
+    bulk = f"""MATERIALIZED (
+            SELECT id FROM migrations_tracker_searchdocument WHERE is_bulk AND vector @@ %s::tsquery {narrowed}
+        )"""  # noqa: S608
     statement = f"""
-        WITH found AS (
+        WITH having_all AS {bulk}, having_part AS {bulk}, having_whole AS {bulk},
+        found AS (
             (SELECT id FROM migrations_tracker_searchdocument
              WHERE NOT is_bulk AND vector @@ %s::tsquery {narrowed})
-            UNION
-            (SELECT id FROM migrations_tracker_searchdocument
-             WHERE is_bulk AND vector @@ %s::tsquery {narrowed} LIMIT {BULK_RANKED})
-            UNION
-            (SELECT id FROM migrations_tracker_searchdocument
-             WHERE is_bulk AND vector @@ %s::tsquery {narrowed} LIMIT {BULK_RANKED})
-            UNION
-            (SELECT id FROM migrations_tracker_searchdocument
-             WHERE is_bulk AND vector @@ %s::tsquery {narrowed} LIMIT {BULK_RANKED})
+            UNION (SELECT id FROM having_all LIMIT {BULK_RANKED})
+            UNION (SELECT id FROM having_part LIMIT {BULK_RANKED})
+            UNION (SELECT id FROM having_whole LIMIT {BULK_RANKED})
         )
         SELECT d.id, d.kind, d.key, d.address, d.title, coalesce(r.slug, ''), d.crate, d.rule_id,
             d.boost * s.rank * s.share
@@ -243,10 +246,10 @@ def _ranked(filters: SearchFilters, terms: Sequence[_Term]) -> list[tuple]:  # t
     """  # noqa: S608
     exact, whole = filters.question.lower(), compounds(filters.question)
     parameters: list[Any] = [
-        *(_wanted(telling), *values),
         *(" & ".join(f"({term.query})" for term in terms), *values),
         *(_any(names or terms, joint=" | " if names else " & "), *values),
         *(_any([term for term in names if term.word in whole]), *values),
+        *(_wanted(telling), *values),
         *(exact, exact, CLAUSE_WORTH if asks_for_a_clause(filters.question) else 1.0),
         *([term.query for term in terms], [term.weight for term in terms]),
     ]
