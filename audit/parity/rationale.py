@@ -24,6 +24,7 @@ class Answer(StrEnum):
     DEVICE_KERNEL = "device-kernel"
     COMPOSITE = "composite"
     STRUCTURED_ERROR = "structured-error"
+    DEVICE_TEST = "device-test"
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,4 +226,18 @@ def without_counterpart(
         Answer.STRUCTURED_ERROR,
         (sentences.OWN_ANSWER.said(),),
         _source(catalogue),
+    )
+
+
+def of_test(catalogue: Catalogue, case: Case | None, *, now: Said = NOTHING) -> Rationale:
+    """Explain a test that is missing or never reaches the device; `case` is what it would run, where known.
+
+    What PyTorch has on the device says what there is to test, and nothing about what the code computes.
+    """
+    answer = support(catalogue, case.operator, case.dtype, case.device, case.direction) if case else None
+    registers, raises = NOTHING, NOTHING
+    if case is not None and answer is not None and answer.state is not SupportState.ABSENT:
+        registers, raises = _registers(catalogue, case.operator, answer), _raises(answer)
+    return _rationale(
+        registers, raises, now, Answer.DEVICE_TEST, (sentences.TEST.said(),), _source(catalogue)
     )

@@ -102,6 +102,12 @@ OWN_ANSWER = Sentence(
     "launches a kernel or returns a structured error.",
     ("M1", "M2"),
 )
+TEST = Sentence(
+    "answer-test",
+    "So the answer is a test that runs it on the device: PyTorch makes its operator tests once for every "
+    "device type. Whether it computes there or refuses is what the test holds.",
+    ("V5", "V7"),
+)
 SOURCE = Sentence("source", "Source: torch {version}{on}, taken {day}.", ("V1",))
 
 PARITY_SENTENCES = (
@@ -125,5 +131,6 @@ PARITY_SENTENCES = (
     NOT_DIFFERENTIABLE,
     NOT_RUN,
     OWN_ANSWER,
+    TEST,
     SOURCE,
 )

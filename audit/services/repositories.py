@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.utils.text import slugify
@@ -65,6 +67,10 @@ def branch_note(*, repository: Repository, name: str, is_default: bool) -> Branc
     return branch
 
 
+# What slugify would drop, and so glue what it stands between.
+_NOT_IN_SLUGS = re.compile(r"[^\w-]+")
+
+
 def _name_from(location: str) -> str:
     last = [part for part in location.rstrip("/").split("/") if part]
     name = last[-1].removesuffix(".git") if last else location
@@ -74,7 +80,7 @@ def _name_from(location: str) -> str:
 
 
 def _free_slug(name: str) -> str:
-    base = slugify(name)[:90] or "repository"
+    base = slugify(_NOT_IN_SLUGS.sub("-", name))[:90].strip("-") or "repository"
     taken = set(Repository.objects.filter(slug__startswith=base).values_list("slug", flat=True))
     if base not in taken:
         return base

@@ -208,12 +208,14 @@ def site_rationales(
     said: Mapping[str, str] | None = None,
     place: Place | None = None,
     note: str = "",
+    is_about_test: bool = False,
 ) -> list[tuple[Capability | None, Rationale]]:
     """Explain what a site stands in the way of: gaps that its function serves, or its callers and callees.
 
     `chain` are the functions of the site's evidence. Where none of them serves an operator, the one
     explanation says whether PyTorch has a counterpart, from what is `said` of the function; `place` and
-    `note` are the site's own, and say what the code does there now.
+    `note` are the site's own, and say what the code does there now. A site that is about a test is answered
+    with a test, whatever its function computes.
     """
     serves = Q(symbols__overlap=[name for name in (symbol, *chain) if name])
     text = symbol.rpartition("::")[2]
@@ -225,6 +227,10 @@ def site_rationales(
         cells.defer("implementations"),
         key=lambda c: (symbol not in c.symbols, not c.is_gap, c.operator, c.dtype, c.direction),
     )
+    if is_about_test:
+        case = _case(found[0]) if found else _said_case(said)
+        now = rationale.said_now(None, place, note)
+        return [(found[0] if found else None, rationale.of_test(newest(), case, now=now))]
     if found:
         return [(cell, cell_rationale(cell)) for cell in found[:RATIONALES_SHOWN]]
     return [(None, _without_cell(symbol, said, place, note))]
@@ -237,14 +243,26 @@ def _without_cell(symbol: str, said: Mapping[str, str] | None, place: Place | No
     if said is None:
         reason = "it is no operation that a PyTorch operator stands for"
         return rationale.without_counterpart(catalogue, name, reason=reason, now=now)
-    if said["verdict"] == Verdict.MATCHED.value:
-        dtype = said["dtype"] or "float32"
-        case = Case(said["counterpart"], dtype, "cuda", Direction(said["direction"]))
+    case = _said_case(said)
+    if case is not None:
         return rationale.of_case(catalogue, case, place=place, note=note)
     reason = said["reason"]
     if said["verdict"] == Verdict.UNMATCHED.value:
         reason = "no operator of its name is in the catalogue, and nobody has set one"
     return rationale.without_counterpart(catalogue, name, reason=reason, now=now)
+
+
+def _case(cell: Capability) -> Case:
+    """Return the case of a cell, on the device that PyTorch is asked about."""
+    device = REFERENCE.get(cell.device) or cell.device
+    return Case(cell.operator, cell.dtype, device, Direction(cell.direction))
+
+
+def _said_case(said: Mapping[str, str] | None) -> Case | None:
+    """Return the case that people or rules say a function is of."""
+    if said is None or said["verdict"] != Verdict.MATCHED.value:
+        return None
+    return Case(said["counterpart"], said["dtype"] or "float32", "cuda", Direction(said["direction"]))
 
 
 def repository_branch(*, slug: str) -> Branch | None:

@@ -176,9 +176,9 @@ def _terms(filters: SearchFilters) -> tuple[list[_Term], Mapping[str, Sequence[s
     counts, total = _counts(terms)
     for term in terms:
         term.documents = sum(counts.get(lexeme, 0) for lexeme in term.lexemes)
-        # A word weighs what it is asked by, whatever else stands for it; one that is put right weighs as one that
-        # is rare: it is what the question is about, and was meant. At least one document is reckoned with: nothing
-        # weighs nothing.
+        # A word weighs what it is asked by, whatever else stands for it; one that is put right weighs as one
+        # that is rare: it is what the question is about, and was meant. At least one document is reckoned
+        # with: nothing weighs nothing.
         documents = counts.get(lexemes[term.word], 0) if term.word in known else 0
         term.weight = math.log(1 + max(total, 1) / (1 + documents))
     return [term for term in terms if term.lexemes], {word: list(one) for word, one in corrected.items()}
@@ -214,10 +214,11 @@ def _ranked(filters: SearchFilters, terms: Sequence[_Term]) -> list[tuple]:  # t
     names = [term for term in terms if term.is_name]
     narrowed, values = _narrowing(filters)
     # Nothing from the question is written into the text: `narrowed` is made of the clauses of `_narrowing`.
-    # What is limited is materialised: with a limit in sight the planner reads the whole table instead of the index
-    # when it expects more matches than there are.
+    # What is limited is materialised: with a limit in sight the planner reads the whole table instead of the
+    # index when it expects more matches than there are.
     bulk = f"""MATERIALIZED (
-            SELECT id FROM migrations_tracker_searchdocument WHERE is_bulk AND vector @@ %s::tsquery {narrowed}
+            SELECT id FROM migrations_tracker_searchdocument
+            WHERE is_bulk AND vector @@ %s::tsquery {narrowed}
         )"""  # noqa: S608
     statement = f"""
         WITH having_all AS {bulk}, having_part AS {bulk}, having_whole AS {bulk},

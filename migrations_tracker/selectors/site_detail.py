@@ -33,6 +33,9 @@ from workers.selectors.verifications import Proof, proofs_of, ptx_loads_of
 
 #: Its sites are texts and not functions: what proves or refutes them is the driver.
 BROKEN_PTX = "FT017"
+MISSING_GPU_TEST = "FT009"
+# What they ask for is a test, not an answer to what PyTorch computes.
+TEST_RULES = frozenset({MISSING_GPU_TEST, "FT010"})
 MAX_STEPS = 30
 CONTEXT_LINES = 4
 STEP_CONTEXT_LINES = 2
@@ -222,12 +225,15 @@ def _rationales(state: SiteState, result: Result | None) -> list[tuple[Capabilit
         said=state.said_by_person or state.said_by_rule,  # type: ignore[attr-defined]
         place=Place(result.path, result.start_line, result.symbol) if result is not None else None,
         note=_what_is_seen(result) if result is not None else "",
+        is_about_test=state.rule_id in TEST_RULES,
     )
 
 
 def _what_is_seen(result: Result) -> str:
-    """Return a result's message as a sentence: rules say what the code does, that of PTX who refuses it."""
-    return result.message if result.rule_id == BROKEN_PTX else f"the code {result.message}"
+    """Return a result's message as a sentence: most rules say what the code or the test does."""
+    if result.rule_id in (BROKEN_PTX, MISSING_GPU_TEST):
+        return result.message
+    return f"the {'test' if result.rule_id in TEST_RULES else 'code'} {result.message}"
 
 
 def _ptx_loads(site: FallbackSite, state: SiteState | None, result: Result | None) -> list[PtxLoad]:

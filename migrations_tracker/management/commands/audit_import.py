@@ -9,8 +9,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from audit.errors import AuditError
 from audit.imports.formats import FORMAT_LABELS
-from audit.models import Repository, Standing
+from audit.models import Standing
 from audit.services.imported_audits import audit_import
+from migrations_tracker.management.named_repository import repository_named
 
 MAX_TOLD = 50
 
@@ -31,9 +32,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Import, and say what came of it."""
         path: Path = options["file"]
-        repository = Repository.objects.filter(slug=options["repository"]).first()
-        if repository is None:
-            raise CommandError(f"There is no repository `{options['repository']}`.")
+        repository = repository_named(options["repository"])
         try:
             imported = audit_import(
                 repository=repository,

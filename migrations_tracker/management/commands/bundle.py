@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from audit.errors import AuditError
 from audit.models import Repository
 from audit.services.git_repository import commit_resolve, git_dir_of
+from migrations_tracker.management.named_repository import repository_named
 from workers.errors import MachineryError
 from workers.runner.cargo import BuildError, BuildRequest, build_tests, check_out, write_built
 from workers.services.bundles import bundle_keep
@@ -31,9 +32,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Build if asked, keep, and print the checksum."""
-        repository = Repository.objects.filter(slug=options["repository"]).first()
-        if repository is None:
-            raise CommandError(f"There is no repository `{options['repository']}`.")
+        repository = repository_named(options["repository"])
         if (options["file"] is None) == (not options["crate"]):
             raise CommandError("Give either --file, or --crate to build.")
         try:

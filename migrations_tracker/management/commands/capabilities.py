@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from migrations_tracker.capability_texts import as_csv, as_json, as_markdown, as_rust
+from migrations_tracker.management.named_repository import repository_named
 from migrations_tracker.selectors.branches import branch_choose
 from migrations_tracker.selectors.capability_list import capabilities_find, reading_of
 
@@ -32,11 +33,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the table."""
+        if options["repository"]:
+            repository_named(options["repository"])
         choice = branch_choose(repository=options["repository"], branch=options["branch"])
-        if options["repository"] and (
-            choice.repository is None or choice.repository.slug != options["repository"]
-        ):
-            raise CommandError(f"There is no repository `{options['repository']}`.")
         reading = reading_of(branch=choice.branch) if choice.branch is not None else None
         if reading is None:
             raise CommandError("No scan with capabilities is stored. Ask for a scan first.")

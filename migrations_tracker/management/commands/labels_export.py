@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from audit.knowledge.labels import label_lines
-from audit.models import Repository
 from audit.selectors.field_precision import labels
+from migrations_tracker.management.named_repository import repository_named
 
 
 class Command(BaseCommand):
@@ -29,9 +29,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Write the labels."""
-        repository = Repository.objects.filter(slug=options["repository"]).first()
-        if repository is None:
-            raise CommandError(f"There is no repository `{options['repository']}`.")
+        repository = repository_named(options["repository"])
         rows = labels(
             repository=repository, rule_id=options["rule"], form=options["form"], commit=options["commit"]
         )

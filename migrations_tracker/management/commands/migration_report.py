@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from audit.models import ScanRun
 from migrations_tracker.errors import PlanError
+from migrations_tracker.management.named_repository import repository_named
 from migrations_tracker.models import MigrationReport
 from migrations_tracker.report_formats import FORMATS, document_of, report_archive
 from migrations_tracker.selectors.branches import branch_choose
@@ -50,10 +51,9 @@ class Command(BaseCommand):
             self.stdout.write(written.decode(), ending="")
 
     def _report(self, options: dict[str, Any]) -> MigrationReport:
+        if options["repository"]:
+            repository_named(options["repository"])
         choice = branch_choose(repository=options["repository"], branch=options["branch"])
-        named = options["repository"]
-        if named and (choice.repository is None or choice.repository.slug != named):
-            raise CommandError(f"There is no repository `{named}`.")
         if choice.branch is None or (options["branch"] and choice.branch.name != options["branch"]):
             raise CommandError("There is no such branch with a finished scan. Ask for a scan first.")
         since = None

@@ -7,7 +7,7 @@ import pytest
 from audit.parity import catalogue
 from audit.parity.capability import Case, Place, State
 from audit.parity.catalogue import Direction
-from audit.parity.rationale import Answer, of_case, without_counterpart
+from audit.parity.rationale import Answer, of_case, of_test, said_now, without_counterpart
 
 PLACE = Place("ferrotorch-core/src/gpu_dispatch.rs", 847, "GpuBackend::abs_backward_f64")
 
@@ -93,3 +93,19 @@ def test_no_text_defers() -> None:
             assert "to be decided" not in text
             assert "defer" not in text
             assert "?" not in text
+
+
+@pytest.mark.parametrize(
+    ("operator", "words"),
+    [("aten::abs", "PyTorch registers aten::abs"), ("aten::nothing_of_the_kind", "So the answer is a test")],
+)
+def test_a_test_that_is_missing_is_answered_with_a_test_and_nothing_else(operator: str, words: str) -> None:
+    case = Case(operator, "float32", "cuda", Direction.FORWARD)
+    now = said_now(None, PLACE, "no test runs this operation on a device")
+    rationale = of_test(catalogue.newest(), case, now=now)
+    assert rationale.answer is Answer.DEVICE_TEST
+    assert words in rationale.text
+    assert "Now no test runs this operation on a device (GpuBackend::abs_backward_f64" in rationale.text
+    assert "structured error" not in rationale.text
+    assert "V5" in rationale.clauses
+    assert of_test(catalogue.newest(), None, now=now).therefore == rationale.therefore

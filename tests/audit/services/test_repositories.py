@@ -83,6 +83,12 @@ def test_two_repositories_of_one_name_have_different_addresses(tmp_path: Path) -
     assert slugs == ["torch", "torch-2"]
 
 
+def test_an_address_keeps_the_parts_of_a_name_apart(tmp_path: Path) -> None:
+    folder = tmp_path / "owner+name (fork)"
+    folder.mkdir()
+    assert repository_add(location=str(folder), actor=None).slug == "owner-name-fork"
+
+
 def test_a_revision_is_looked_up_and_an_unknown_one_is_named(tmp_path: Path) -> None:
     object_id = commit_files(tmp_path / "tree", {"src/lib.rs": "fn f() {}\n"})
     git_dir = git_repository.git_dir_in(tmp_path / "tree")

@@ -70,6 +70,24 @@ def test_a_site_shows_the_lines_of_its_file_with_the_flagged_ones_marked(
     assert '<span class="hl-kd">let</span>' in text
 
 
+@pytest.mark.parametrize(
+    ("rule_id", "form", "message", "now"),
+    [
+        ("FT009", "untested-backward", "no test runs this operation on a device", "Now no test runs this"),
+        ("FT010", "early-return", "passes without a GPU", "Now the test passes without a GPU"),
+    ],
+)
+def test_a_site_about_a_test_is_answered_with_a_test(
+    ada_client: Client, repository: Repository, rule_id: str, form: str, message: str, now: str
+) -> None:
+    result = make_result("minitorch_gpu::ops::exp", rule_id=rule_id, form=form, message=message)
+    ingest(repository, make_report([result]))
+    text = ada_client.get(FallbackSite.objects.get().get_absolute_url()).content.decode()
+    assert now in text
+    assert "So the answer is a test that runs it on the device" in text
+    assert "structured error" not in text.partition("pytorch-heading")[2].partition("rule-heading")[0]
+
+
 def test_code_is_shown_as_text(ada_client: Client, repository: Repository) -> None:
     ingest(repository, make_report([make_result(snippet="<script>alert(1)</script>\n", message="`<b>`")]))
     text = ada_client.get(FallbackSite.objects.get().get_absolute_url()).content.decode()
