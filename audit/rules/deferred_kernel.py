@@ -13,6 +13,7 @@ from audit.rules.forms.deferred import (
     empty_starts,
     invented_figures,
     lying_arm,
+    may_put_off,
     skipped_device,
     unchecked_launches,
     unmeasured_times,
@@ -62,7 +63,7 @@ class DeferredKernel(Rule):
         """Yield stubs, and success without the work."""
         emitter = any_pattern(judgement.profile.gpu.emitter_patterns)
         stubs = Stubs(judgement)
-        for function in judgement.product_functions:
+        for function in judgement.product_functions_where(may_put_off, may_put_off):
             yield from stubs.of(function)
             yield from dropped_launches(judgement, function)
             yield from empty_starts(judgement, function)

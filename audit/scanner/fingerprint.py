@@ -6,11 +6,14 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 _TOKEN = re.compile(
     r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\])*\"|[A-Za-z_]\w*|\d[\w.]*|::|->|=>|&&|\|\||[^\s\w]", re.DOTALL
 )
+
+_MOST_KEPT = 4096
 
 
 class Identity(NamedTuple):
@@ -58,7 +61,7 @@ def fingerprints(identities: Sequence[Identity]) -> list[Mapping[str, str]]:
     loose: Counter[tuple[str, str, str]] = Counter()
     found: list[Mapping[str, str]] = []
     for identity in identities:
-        normal = identity._replace(guard=tokens(identity.guard), anchor=tokens(identity.anchor), body="")
+        normal = _normal(identity)
         item = (identity.rule_id, identity.crate, identity.item)
         one = {
             "site/v1": _digest((*normal[:-1], str(strict[normal]))),
@@ -73,5 +76,12 @@ def fingerprints(identities: Sequence[Identity]) -> list[Mapping[str, str]]:
     return found
 
 
-def _digest(parts: Sequence[str]) -> str:
+@lru_cache(maxsize=_MOST_KEPT)
+def _normal(identity: Identity) -> Identity:
+    """Return what is strict of an identity, by tokens: most results were those of the commit before, too."""
+    return identity._replace(guard=tokens(identity.guard), anchor=tokens(identity.anchor), body="")
+
+
+@lru_cache(maxsize=4 * _MOST_KEPT)
+def _digest(parts: tuple[str, ...]) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from audit.scanner.extract.facts import Call
 from audit.scanner.fingerprint import Identity, fingerprints, tokens
@@ -40,6 +40,9 @@ PRECEDENCE = (
     "host-readback",
 )
 _SNIPPET_LINES = 60
+# No names: what is told of a file under these is long, and not kept for another process.
+_IDENTITIES: Final = object()
+_BODIES: Final = object()
 _GUARD_LINES = 4
 
 
@@ -268,8 +271,7 @@ def judge(
         _with_rejected_kernels(judgement, rules, _one_per_cause(found)),
         key=lambda pair: (pair[1].unit.path, pair[1].start, pair[1].end, pair[0].id),
     )
-    bodies: dict[int, str] = {}
-    prints = fingerprints([_identity(rule, candidate, bodies) for rule, candidate in ordered])
+    prints = fingerprints([_identity(rule, candidate) for rule, candidate in ordered])
     results = [
         _result(rule, candidate, partial) for (rule, candidate), partial in zip(ordered, prints, strict=True)
     ]
@@ -334,7 +336,17 @@ def _with_rejected_kernel(
     )
 
 
-def _identity(rule: Rule, candidate: Candidate, bodies: dict[int, str]) -> Identity:
+def _identity(rule: Rule, candidate: Candidate) -> Identity:
+    """Return what makes a result the same in another commit: worked out once, as long as its file stands."""
+    known: dict[tuple[object, ...], Identity] = candidate.unit.told.setdefault(_IDENTITIES, {})
+    key = (rule.id, candidate.start, candidate.end, candidate.function, candidate.item, candidate.guard)
+    found = known.get(key)
+    if found is None:
+        found = known[key] = _worked_out(rule, candidate)
+    return found
+
+
+def _worked_out(rule: Rule, candidate: Candidate) -> Identity:
     package = candidate.unit.package
     cfg = ""
     if candidate.function is not None:
@@ -346,11 +358,11 @@ def _identity(rule: Rule, candidate: Candidate, bodies: dict[int, str]) -> Ident
         cfg,
         candidate.guard,
         candidate.unit.text(candidate.start, candidate.end),
-        "" if candidate.function is None else _nameless(candidate, candidate.function, bodies),
+        "" if candidate.function is None else _nameless(candidate, candidate.function),
     )
 
 
-def _nameless(candidate: Candidate, function: Fn, bodies: dict[int, str]) -> str:
+def _nameless(candidate: Candidate, function: Fn) -> str:
     """Return the anchor and the function, without the function's name: an anchor may be its head."""
     first = function.facts.name_start
     last = first + len(function.name.encode())
@@ -359,13 +371,14 @@ def _nameless(candidate: Candidate, function: Fn, bodies: dict[int, str]) -> str
         anchor = text(candidate.start, first) + text(last, candidate.end)
     else:
         anchor = text(candidate.start, candidate.end)
-    return f"{tokens(anchor)}\0{_body(function, bodies)}"
+    return f"{tokens(anchor)}\0{_body(function)}"
 
 
-def _body(function: Fn, bodies: dict[int, str]) -> str:
+def _body(function: Fn) -> str:
     """Return a function without its name, comments and white space."""
-    known = bodies.get(function.index)
-    if known is None:
+    known: dict[Fn, str] = function.unit.told.setdefault(_BODIES, {})
+    found = known.get(function)
+    if found is None:
         facts, comments = function.facts, function.unit.facts.comments
         position = facts.name_start + len(facts.name.encode())
         parts = []
@@ -375,8 +388,8 @@ def _body(function: Fn, bodies: dict[int, str]) -> str:
             parts.append(function.text(position, start))
             position = end
         parts.append(function.text(position, facts.body_end))
-        known = bodies[function.index] = "".join("".join(parts).split())
-    return known
+        found = known[function] = "".join("".join(parts).split())
+    return found
 
 
 def _result(rule: Rule, candidate: Candidate, partial: Mapping[str, str]) -> Result:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from audit.scanner.extract.facts import CallKind, ExitKind, Region, RegionKind
+from audit.rules.forms.stubs import STUBS
+from audit.scanner.extract.facts import Call, CallKind, ExitKind, Region, RegionKind
 from audit.scanner.judge import Candidate, Judgement
+from audit.scanner.link.emitters import dropped_statements
 from audit.scanner.link.literals import literal_parts
 from audit.scanner.link.places import Place
 from audit.scanner.link.unit import Fn
@@ -35,6 +37,42 @@ _NUMBER = r"\d[\d_.]*(?:[fiu](?:8|16|32|64|128|size))?"
 _DEFAULT = re.compile(rf"\s*\.\s*unwrap_or(?:_default\(\)|\(\s*{_NUMBER}\s*\))")
 _COUNTS = re.compile(r"(?:^|_)(?:device|gpu|adapter)s?_count$|^(?:num|count)_(?:devices|gpus|adapters)$")
 _STATUS_CHECKS = frozenset({"debug_assert", "debug_assert_eq", "debug_assert_ne"})
+
+
+def may_put_off(function: Fn) -> bool:
+    """Say whether a function's own text lets one of the forms of this rule through; that of most does not."""
+    return (
+        _may_start_nothing(function)
+        or _may_invent_figures(function)
+        or bool(_COUNTS.search(function.name))
+        or any(map(_may_tell, function.facts.calls))
+        or any(function.text(let.pattern_start, let.pattern_end) == "_" for let in function.facts.lets)
+        or next(dropped_statements(function), None) is not None
+        or bool(branches_that_may_lie(function))
+    )
+
+
+def _may_start_nothing(function: Fn) -> bool:
+    facts = function.facts
+    if facts.lets:
+        return False
+    return (
+        not facts.calls
+        or _STARTS_DEVICE.match(function.name) is not None
+        or function.unit.data.find(b"Self", facts.body_start, facts.body_end) >= 0
+    )
+
+
+def _may_invent_figures(function: Fn) -> bool:
+    body = function.facts.regions[0]
+    return literal_parts(function.text(body.tail_start, body.tail_end))[0] > 0
+
+
+def _may_tell(call: Call) -> bool:
+    """Say whether a call alone is worth a closer look: a stub, a check of debug builds, a clock, a sleep."""
+    if call.kind == CallKind.MACRO:
+        return call.name == "panic" or call.name in STUBS or call.name in _STATUS_CHECKS
+    return call.name == "sleep" or "elapsed" in call.name.lower()
 
 
 def dropped_launches(judgement: Judgement, function: Fn) -> Iterator[Candidate]:

@@ -14,7 +14,7 @@ from audit.scanner.link.places import Place
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
 
-_STUBS = frozenset({"todo", "unimplemented"})
+STUBS = frozenset({"todo", "unimplemented"})
 _NOT_YET = re.compile(r"not (?:yet|implemented)|unimplemented|todo\b|placeholder", re.IGNORECASE)
 # What else a stub says. `Not a tensor map` refuses a wrong call, and `needs feature x` a wrong build.
 _UNSUPPORTED = re.compile(r"support|implement|available|missing|later|kernel", re.IGNORECASE)
@@ -171,7 +171,7 @@ def _puts_off(function: Fn, call: Call, *, is_named: bool) -> bool:
     message = function.text(call.arguments_start, call.end)
     if call.name == "panic":
         return bool(_NOT_YET.search(message))
-    if call.name not in _STUBS:
+    if call.name not in STUBS:
         return False
     if call.name == "unimplemented" and _REFUSAL.search(message) and not _YET.search(message):
         return False

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 from audit.scanner.extract.facts import Call
 from audit.scanner.link.graph import CallGraph
-from audit.scanner.link.unit import Fn
+from audit.scanner.link.unit import Fn, Unit
 
 _FILLED = re.compile(r"(?:\bvec!\s*|^)\[[^\[\];]+;[^\[\];]+\]")
 _MADE_OF_SELF = re.compile(r"\bSelf\b")
@@ -27,8 +28,10 @@ class HostConstants:
 
     def found(self) -> Iterator[tuple[Fn, Call]]:
         """Yield the functions, and the calls that make their storage."""
-        for function in self._graph.workspace.functions:
-            if self._may_answer_so(function):
+        for function in chain.from_iterable(
+            unit.told_once(_filling, _filling) for unit in self._graph.workspace.units.values()
+        ):
+            if self._answers_so(function):
                 made = next(filter(lambda call: self._is_filled(function, call), function.facts.calls), None)
                 if made is not None and self._has_shape_of_its_tensor(function):
                     yield function, made
@@ -37,20 +40,14 @@ class HostConstants:
                 if call.name == name and self._overwrites_itself(function, call):
                     yield function, call
 
-    def _may_answer_so(self, function: Fn) -> bool:
-        """Say whether a public operator of one branch returns a tensor, and asks for no device."""
-        facts = function.facts
+    def _answers_so(self, function: Fn) -> bool:
+        """Say whether an operator returns a tensor, and uploads none."""
         return (
-            function.has_body
-            and function.is_public
-            and len(facts.regions) == 1
-            and self._graph.operands.names_device_type(facts.return_type)
-            and not _MADE_OF_SELF.search(facts.return_type)
+            self._graph.operands.names_device_type(function.facts.return_type)
             and self._graph.operands.holds_tensor(function)
             and self._graph.is_examined(function)
             and not self._graph.is_gpu_located(function)
-            and not _PLACED.search(function.text(facts.body_start, facts.body_end))
-            and self._graph.profile.uploads.isdisjoint(call.name for call in facts.calls)
+            and self._graph.profile.uploads.isdisjoint(call.name for call in function.facts.calls)
         )
 
     def _is_filled(self, function: Fn, call: Call) -> bool:
@@ -76,3 +73,20 @@ class HostConstants:
         arguments = function.text(call.arguments_start, call.end).strip("(&) ")
         value = self._graph.flow(function).value_of(arguments) if arguments.isidentifier() else arguments
         return operand == "self" and self._graph.is_examined(function) and bool(_FILLED.search(value))
+
+
+def _filling(unit: Unit) -> list[Fn]:
+    """Return the public functions of a file with one branch that fill a list, and ask for no device."""
+    return [function for function in unit.functions or () if _may_fill(function)]
+
+
+def _may_fill(function: Fn) -> bool:
+    facts = function.facts
+    return (
+        function.has_body
+        and function.is_public
+        and len(facts.regions) == 1
+        and not _MADE_OF_SELF.search(facts.return_type)
+        and any(_FILLED.search(function.text(call.start, call.end)) for call in facts.calls)
+        and not _PLACED.search(function.text(facts.body_start, facts.body_end))
+    )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
 from audit.scanner.extract.facts import Call, CallKind
 from audit.scanner.link.answers import Answers
+from audit.scanner.link.called import CalledNames
 from audit.scanner.link.flow import Flow
 from audit.scanner.link.mentions import Mentions
 from audit.scanner.link.operands import Operands
@@ -18,9 +18,6 @@ from audit.scanner.link.resolve import Resolver
 from audit.scanner.link.unit import Fn
 from audit.scanner.link.workspace import Workspace
 from audit.scanner.profile import Profile
-
-_NAME_ARGUMENT = re.compile(r"\b(\w+)\s*[,)]")
-_PATH_ARGUMENT = re.compile(r"\w::(\w+)\s*[,)]")
 
 
 class Reason(NamedTuple):
@@ -67,51 +64,25 @@ class CallGraph:
         return found
 
     @cached_property
-    def calls_by_name(self) -> dict[str, list[tuple[Fn, Call]]]:
+    def calls_by_name(self) -> CalledNames:
         """All calls in functions, by the name that is called; renamed imports under the real name too."""
-        found: dict[str, list[tuple[Fn, Call]]] = defaultdict(list)
-        renamed, macros = self._renamed, self._macros
-        special = renamed.keys() | macros
-        for name, function, call in self._passing_calls():
-            found[name].append((function, call))
-        for function in self.workspace.functions:
-            for call in function.facts.calls:
-                called = call.name
-                found[called].append((function, call))
-                if called not in special:
-                    continue
-                if call.kind == CallKind.MACRO and called in macros:
-                    for name in _PATH_ARGUMENT.findall(function.text(call.arguments_start, call.end)):
-                        found[name].append((function, call))
-                for real in renamed.get(called, ()):
-                    found[real].append((function, call))
-            if function.facts.has_spliced_name:
-                for call in function.unit.facts.calls:
-                    if call.name == function.facts.macro:
-                        for name in _NAME_ARGUMENT.findall(function.text(call.arguments_start, call.end)):
-                            found[name].append((function, call))
-        return found
+        return CalledNames(
+            self.workspace.units.values(), self.resolver.renamed, self._macros, self._passing_calls()
+        )
 
-    def _passing_calls(self) -> Iterator[tuple[str, Fn, Call]]:
-        """Yield the calls that are given functions as arguments, by the names of these."""
+    def _passing_calls(self) -> Mapping[str, list[tuple[Fn, Call]]]:
+        """Return the calls that are given functions as arguments, by the names of these."""
+        found: dict[str, list[tuple[Fn, Call]]] = defaultdict(list)
         for (index, start, end), paths in self.resolver.passed.items():
             function = self.workspace.functions[index]
             call = next(one for one in function.facts.calls if (one.start, one.end) == (start, end))
             for path in paths:
-                yield path[-1], function, call
+                found[path[-1]].append((function, call))
+        return found
 
     @cached_property
     def _macros(self) -> frozenset[str]:
         return frozenset(macro.name for unit in self.workspace.units.values() for macro in unit.facts.macros)
-
-    @cached_property
-    def _renamed(self) -> dict[str, set[str]]:
-        found: dict[str, set[str]] = defaultdict(set)
-        for unit in self.workspace.units.values():
-            for name, path in self.resolver.uses(unit).items():
-                if path[-1] != name:
-                    found[name].add(path[-1])
-        return found
 
     def calling(self, names: Iterable[str]) -> frozenset[int]:
         """Return the functions with a call of one of these names: most have none, and need no closer look."""

@@ -106,15 +106,20 @@ class Resolver:
         return found
 
     @cached_property
+    def renamed(self) -> Mapping[str, set[str]]:
+        """The names that imports give to others, each with those that it stands for."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for unit in self._workspace.units.values():
+            for name, path in self.uses(unit).items():
+                if path[-1] != name:
+                    found[name].add(path[-1])
+        return found
+
+    @cached_property
     def _names(self) -> frozenset[str]:
         """The names that functions are called by: most calls are of none of them."""
         known = self._workspace.by_name
-        renamed = (
-            name
-            for unit in self._workspace.units.values()
-            for name, path in self.uses(unit).items()
-            if path[-1] in known
-        )
+        renamed = (name for name, real in self.renamed.items() if not real.isdisjoint(known))
         return frozenset(known).union(renamed)
 
     @cached_property

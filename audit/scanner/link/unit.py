@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Any, NamedTuple, TypeVar
 
-from audit.scanner.extract.facts import FileFacts, Function, Region, Scope, ScopeKind
+from audit.scanner.extract.facts import Call, FileFacts, Function, Region, Scope, ScopeKind
 from audit.scanner.link.cargo import Package
 from audit.scanner.link.cfg import Cfg, cfgs_of
 from audit.scanner.report import Region as ReportRegion
@@ -100,6 +100,20 @@ class Unit:
     def lowered(self) -> bytes:
         """The bytes in lower case."""
         return self.data.lower()
+
+    @cached_property
+    def called(self) -> dict[str, list[tuple[Fn, Call]]]:
+        """The calls in functions of the file, by the name that is called."""
+        found: dict[str, list[tuple[Fn, Call]]] = {}
+        for function in self.functions or ():
+            for call in function.facts.calls:
+                found.setdefault(call.name, []).append((function, call))
+        return found
+
+    @cached_property
+    def has_spliced_names(self) -> bool:
+        """Whether a macro of the file gives functions the names that it is given."""
+        return any(one.has_spliced_name for one in self.facts.functions)
 
     @cached_property
     def struct_fields(self) -> list[tuple[str, dict[str, str]]]:

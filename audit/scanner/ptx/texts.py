@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from posixpath import dirname, join, normpath
-from typing import Final
 
 from audit.scanner.extract.facts import Call, CallKind
 from audit.scanner.link.resolve import Resolver
@@ -38,10 +36,6 @@ class PtxText:
     name: str
     text: str
     form: str
-
-
-# No name: what is told under it is for one set of names, and is not kept for another scan.
-_PLACES: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,24 +118,40 @@ class PtxTexts:
         names = frozenset(
             name.encode() for name, known in self._values.items() if any(is_ptx(value) for *_, value in known)
         )
-        for function in self._workspace.functions:
-            if not function.has_body or not function.is_product_code:
-                continue
-            places = _places(function.unit, names)
-            first = bisect_left(places, function.facts.body_start)
-            if first == len(places) or places[first] >= function.facts.body_end:
-                continue
-            for call in function.facts.calls:
-                if call.kind in (CallKind.PLAIN, CallKind.PATH) and self._may_derive(function, call, places):
-                    value = self._evaluate(function, function.text(call.start, call.end), {}, 6)
-                    if value is not None and is_ptx(value):
-                        yield PtxText(function.unit, call.start, call.end, function, "", value, "derived")
+        calls = sorted(self._calls_of_makers(), key=lambda pair: pair[0].index) if names else ()
+        for function, call in calls:
+            if self._may_derive(function, call, names):
+                value = self._evaluate(function, function.text(call.start, call.end), {}, 6)
+                if value is not None and is_ptx(value):
+                    yield PtxText(function.unit, call.start, call.end, function, "", value, "derived")
 
-    def _may_derive(self, function: Fn, call: Call, places: Sequence[int]) -> bool:
-        first = bisect_left(places, call.arguments_start)
-        if first == len(places) or places[first] >= call.end:
-            return False
-        return any(_is_string(callee.facts.return_type) for callee in self._resolver.resolve(function, call))
+    def _calls_of_makers(self) -> Iterator[tuple[Fn, Call]]:
+        """Yield the calls that may call what returns a string: by any name, or as what they are given."""
+        makers = frozenset(
+            name
+            for name, known in self._workspace.by_name.items()
+            if any(_is_string(one.facts.return_type) for one in known)
+        )
+        renamed = self._resolver.renamed
+        called = makers.union(name for name, real in renamed.items() if not real.isdisjoint(makers))
+        for unit in self._workspace.units.values():
+            for name in called & unit.called.keys():
+                yield from unit.called[name]
+        for (index, start, end), paths in self._resolver.passed.items():
+            if any(path[-1] in makers for path in paths):
+                function = self._workspace.functions[index]
+                for call in function.facts.calls:
+                    if (call.start, call.end) == (start, end) and call.name not in called:
+                        yield function, call
+
+    def _may_derive(self, function: Fn, call: Call, names: frozenset[bytes]) -> bool:
+        return (
+            function.has_body
+            and function.is_product_code
+            and call.kind in (CallKind.PLAIN, CallKind.PATH)
+            and not names.isdisjoint(_WORD.findall(function.unit.data, call.arguments_start, call.end))
+            and any(_is_string(one.facts.return_type) for one in self._resolver.resolve(function, call))
+        )
 
     def _evaluate(self, function: Fn, expression: str, names: Mapping[str, str], depth: int) -> str | None:
         def called(name: str, values: list[str | None]) -> str | None:
@@ -237,15 +247,7 @@ def _ptx_literals(unit: Unit) -> Iterator[tuple[int, int, str]]:
             yield start, end, value
 
 
-def _places(unit: Unit, names: frozenset[bytes]) -> Sequence[int]:
-    """Return where a file holds one of the names as a word, worked out once for the same names."""
-    known: tuple[frozenset[bytes], Sequence[int]] | None = unit.told.get(_PLACES)
-    if known is None or known[0] != names:
-        found = _WORD.finditer(unit.data) if names else ()
-        known = unit.told[_PLACES] = names, [match.start() for match in found if match[0] in names]
-    return known[1]
-
-
+@lru_cache(maxsize=4096)
 def _is_string(type_: str) -> bool:
     return "Result" not in type_ and any(name in type_ for name in _STRING_TYPES)
 
