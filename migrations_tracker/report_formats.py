@@ -16,7 +16,7 @@ from audit.selectors.scan_reports import scan_comparison, scan_report
 from migrations_tracker.models import MigrationReport
 from migrations_tracker.reports.archive import archive
 from migrations_tracker.reports.csv_tables import report_csv
-from migrations_tracker.reports.document import ReportDocument
+from migrations_tracker.reports.document import ReportDocument, ReportHead, document_head
 from migrations_tracker.reports.markdown import report_markdown
 from migrations_tracker.reports.pdf import report_pdf
 from workers.protocol.codec import from_json, to_json
@@ -35,6 +35,11 @@ class ReportFormat:
 def document_of(report: MigrationReport) -> ReportDocument:
     """Read the facts of a report that was written."""
     return from_json(ReportDocument, report.document)
+
+
+def head_of(report: MigrationReport) -> ReportHead:
+    """Read what a page shows of a report that was written."""
+    return from_json(ReportHead, report.head)
 
 
 def file_name(report: MigrationReport, key: str) -> str:
@@ -59,7 +64,11 @@ def written(chosen: ReportFormat, report: MigrationReport, document: ReportDocum
 def _html(report: MigrationReport, document: ReportDocument) -> Iterable[str]:
     found = finders.find("css/app.css")
     style = Path(found).read_text(encoding="utf-8") if isinstance(found, str) else ""
-    context = {"report": report, "document": document, "style": style.replace("</", "<\\/")}
+    context = {
+        "report": report,
+        "head": document_head(document, at_most=None),
+        "style": style.replace("</", "<\\/"),
+    }
     yield render_to_string("report_offline.html", context)
 
 

@@ -14,7 +14,7 @@ class MigrationReport(LeasedRow):
     """A report of a branch as its last scan saw it, and of the time since an earlier scan of the branch.
 
     `document` holds every fact of the report, all formats are written from it, and `digest` is its SHA-256.
-    It is written once, by a worker, and never changes.
+    `head` is what the page shows of it. They are written once, by a worker, and never change.
     """
 
     branch = models.ForeignKey(Branch, on_delete=models.CASCADE, related_name="reports")
@@ -23,6 +23,7 @@ class MigrationReport(LeasedRow):
         ScanRun, null=True, blank=True, on_delete=models.CASCADE, related_name="+", db_index=False
     )
     document = models.JSONField(null=True, blank=True)
+    head = models.JSONField(null=True, blank=True)
     digest = models.CharField(max_length=64, blank=True)
 
     class Meta:
@@ -31,7 +32,8 @@ class MigrationReport(LeasedRow):
             *lease_constraints("migration_report"),
             models.CheckConstraint(
                 name="migration_report_written_when_done",
-                condition=~Q(state=RowState.SUCCEEDED) | Q(document__isnull=False) & ~Q(digest=""),
+                condition=~Q(state=RowState.SUCCEEDED)
+                | Q(document__isnull=False, head__isnull=False) & ~Q(digest=""),
             ),
         )
         indexes = (waiting_index("migration_report"),)

@@ -6,7 +6,7 @@ All formats are written from this document, so that the same number stands in ea
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from audit.policy.links import RULE_CLAUSES
@@ -15,6 +15,8 @@ from migrations_tracker.reports import sentences
 from workers.protocol.codec import canonical_bytes
 
 SCHEMA = "ferroaudit-report/1"
+# A page of fifty thousand sites would take minutes to make and nobody would read it; its files hold them all.
+SITES_SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +194,36 @@ class ReportDocument:
     def nothing_open_remark(self) -> Said | None:
         """What has to be said where nothing is open."""
         return None if self.open_sites else sentences.NOTHING_OPEN.said()
+
+
+@dataclass(frozen=True, slots=True)
+class ReportHead:
+    """What a page shows of a report: the document with the first of its sites, and counts of them all."""
+
+    document: ReportDocument
+    unverified_count: int
+    unexplained_count: int
+    is_whole: bool
+
+    @property
+    def unverified_remark(self) -> Said | None:
+        """What has to be said where no run on a GPU has looked at something that is closed."""
+        return sentences.UNVERIFIED.said() if self.unverified_count else None
+
+
+def document_head(document: ReportDocument, *, at_most: int | None = SITES_SHOWN) -> ReportHead:
+    """Cut the lists of sites to so many, or not at all."""
+    first = replace(
+        document,
+        open_sites=document.open_sites[:at_most],
+        closed_sites=document.closed_sites[:at_most],
+    )
+    return ReportHead(
+        document=first,
+        unverified_count=document.unverified_count,
+        unexplained_count=document.unexplained_count,
+        is_whole=first == document,
+    )
 
 
 def document_digest(document: ReportDocument) -> str:

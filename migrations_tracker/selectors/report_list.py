@@ -11,7 +11,7 @@ PAGE_SIZE = 30
 
 def report_list(*, branch: Branch, cursor: str = "") -> KeysetPage[MigrationReport]:
     """Return one page of a branch's reports, newest first."""
-    reports = MigrationReport.objects.filter(branch=branch).defer("document")
+    reports = MigrationReport.objects.filter(branch=branch).defer("document", "head")
     rows = reports.select_related(
         "branch__repository", "scan_run__commit", "since_scan__commit", "requested_by"
     )

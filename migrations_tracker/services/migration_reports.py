@@ -14,7 +14,7 @@ from audit.services.leases import lease_claim, lease_fail, lease_finish, lease_k
 from audit.services.repository_lock import repository_lock
 from migrations_tracker.errors import PlanError
 from migrations_tracker.models import MigrationReport
-from migrations_tracker.reports.document import document_digest
+from migrations_tracker.reports.document import document_digest, document_head
 from migrations_tracker.selectors.report_facts import report_facts
 from workers.protocol.codec import to_json
 
@@ -73,5 +73,6 @@ def _write(report: MigrationReport, lease_id: uuid.UUID) -> None:
             state=RowState.SUCCEEDED,
             scan_run=report.scan_run,
             document=to_json(document),
+            head=to_json(document_head(document)),
             digest=document_digest(document),
         )

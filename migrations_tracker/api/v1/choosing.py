@@ -68,7 +68,7 @@ def report_numbered(pk: int) -> MigrationReport:
     """Return a report."""
     related = ("branch__repository", "scan_run__repository", "scan_run__commit", "scan_run__branch")
     # The document of a large report is megabytes, which a format that is written from it reads by itself.
-    found = MigrationReport.objects.select_related(*related).defer("document").filter(pk=pk).first()
+    found = MigrationReport.objects.select_related(*related).defer("document", "head").filter(pk=pk).first()
     if found is None:
         raise not_found("report")
     return found

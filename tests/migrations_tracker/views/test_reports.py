@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import importlib
 import io
 import json
 import zipfile
@@ -12,7 +13,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape
@@ -22,7 +25,8 @@ from audit.scanner.report import Outcome, SiteOutcome
 from audit.services.repository_policies import policy_clause_drop, policy_clause_publish
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import MigrationReport
-from migrations_tracker.report_formats import FORMATS
+from migrations_tracker.report_formats import FORMATS, document_of, head_of
+from migrations_tracker.reports.document import SITES_SHOWN, document_head
 from migrations_tracker.roles import Role
 from migrations_tracker.services.migration_reports import report_create, report_execute
 from migrations_tracker.services.site_migrations import site_migration_transition
@@ -36,6 +40,7 @@ from tests.factories import (
 )
 from tests.workers.machines import make_job
 from workers.models import Verification, VerifiedFunction
+from workers.protocol.codec import to_json
 
 LIST = "/reports/"
 GONE = make_result(symbol="minitorch_gpu::ops::gone", path="minitorch-gpu/src/gone.rs")
@@ -147,19 +152,59 @@ def test_the_archive_holds_every_other_format(ada_client: Client, report: Migrat
 
 
 def test_a_long_report_s_page_shows_the_first_sites_and_its_file_all(
-    ada_client: Client, report: MigrationReport, monkeypatch: pytest.MonkeyPatch
+    ada_client: Client, report: MigrationReport
 ) -> None:
-    assert report.document is not None
-    first, last = (site["site"] for site in report.document["open_sites"])
-    monkeypatch.setattr("migrations_tracker.views.reports.SITES_SHOWN", 1)
+    document = document_of(report)
+    first, last = (site.site for site in document.open_sites)
+    report.head = to_json(document_head(document, at_most=1))
+    report.save()
     page = ada_client.get(report.get_absolute_url()).content.decode()
-    assert "Of each list the first 1 sites are shown: every file holds all of them." in page
+    assert "Of each list the first 100 sites are shown: every file holds all of them." in page
     assert f">#{first}</a>" in page
     assert f">#{last}</a>" not in page
     file = written(ada_client, report, "html").decode()
     assert f"<td>#{first}" in file
     assert f"<td>#{last}" in file
     assert "Of each list" not in file
+
+
+def test_the_page_of_a_report_reads_its_head_and_not_the_whole_document(
+    ada_client: Client, report: MigrationReport
+) -> None:
+    with CaptureQueriesContext(connection) as asked:
+        page = ada_client.get(report.get_absolute_url()).content.decode()
+    assert not any('"document"' in query["sql"] for query in asked)
+    assert "Of each list" not in page
+    assert "<b>1</b><span>closed, not verified on a GPU</span>" in page
+
+
+def test_what_is_counted_in_a_long_report_counts_the_sites_that_are_not_shown(
+    report: MigrationReport,
+) -> None:
+    (gone,) = document_of(report).closed_sites
+    verified, told = (
+        dataclasses.replace(gone, verdict="on-device", outcome=""),
+        dataclasses.replace(gone, outcome="removed"),
+    )
+    document = dataclasses.replace(document_of(report), closed_sites=(verified, *[told] * SITES_SHOWN))
+    head = document_head(document)
+    assert (head.unverified_count, head.unexplained_count, head.is_whole) == (SITES_SHOWN, 1, False)
+    assert head.document.closed_sites == document.closed_sites[:SITES_SHOWN]
+    assert head.unverified_remark is not None
+
+
+@pytest.mark.parametrize("copies", [1, SITES_SHOWN + 1])
+def test_reports_written_before_have_the_same_head(report: MigrationReport, copies: int) -> None:
+    whole = document_of(report)
+    document = dataclasses.replace(
+        whole, open_sites=whole.open_sites * copies, closed_sites=whole.closed_sites * copies
+    )
+    MigrationReport.objects.filter(pk=report.pk).update(document=to_json(document), head={})
+    migration = importlib.import_module("migrations_tracker.migrations.0024_report_heads")
+    with connection.cursor() as cursor:
+        cursor.execute(migration.FILL)
+    report.refresh_from_db()
+    assert head_of(report) == document_head(document)
 
 
 def test_the_html_file_asks_nothing_of_a_server(ada_client: Client, report: MigrationReport) -> None:
