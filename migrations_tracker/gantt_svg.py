@@ -54,8 +54,9 @@ def _bar(bar: Bar, chart: Gantt) -> str:
         "start": place.starts_at.isoformat(),
     }
     data = " ".join(f'data-{name}="{value}"' for name, value in facts.items())
+    address = f"?zoom={chart.zoom.value}&amp;from={chart.begin}&amp;unit={unit}#pin-heading"
     return (
-        f'<a href="?zoom={chart.zoom.value}&amp;unit={unit}#pin-heading" class="bar-link" {data} '
+        f'<a href="{address}" class="bar-link" {data} '
         f'aria-label="{title}"><title>{title}</title>{slack}'
         f'<rect class="bar{kinds}" x="{bar.x}" y="{bar.y}" width="{bar.width}" height="{bar.height}" '
         f'rx="3"/>{label}</a>'

@@ -12,6 +12,7 @@ from migrations_tracker.models import Person, Plan, WorkUnit
 from migrations_tracker.models.plan import PHASE_LABELS, PHASE_ORDER_LABELS
 from migrations_tracker.scheduling.catalogue import FixCategory
 from migrations_tracker.scheduling.problem import OFFICE
+from migrations_tracker.widgets import LongSelect
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 CATEGORIES = {
@@ -180,7 +181,7 @@ class PersonForm(forms.Form):
     )
     capacity = forms.IntegerField(min_value=0, max_value=50, initial=1, help_text="Units at the same time.")
     time_zone = forms.ChoiceField(
-        choices=[(zone, zone) for zone in sorted(available_timezones())], initial="UTC"
+        choices=[(zone, zone) for zone in sorted(available_timezones())], initial="UTC", widget=LongSelect
     )
     days = forms.TypedMultipleChoiceField(
         coerce=int,

@@ -6,6 +6,7 @@ import re
 from urllib.parse import quote
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
 from django.urls import reverse
@@ -183,6 +184,8 @@ class Capability(CapabilityCase):
             ),
             models.CheckConstraint(name="capability_family_known", condition=Q(family__in=_FAMILIES)),
         )
+        # The pages of a unit, an operation and a site ask which cells their code serves.
+        indexes = (GinIndex(name="capability_symbols_idx", fields=["symbols"]),)
 
     def address(self, repository: Repository) -> str:
         """Return the address of the cell's page, which is the same at every commit."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 
 import networkx as nx
 
@@ -25,15 +26,29 @@ class PrecedenceCycle:
 
 def find_cycles(units: Iterable[str], edges: Iterable[tuple[str, str]]) -> tuple[PrecedenceCycle, ...]:
     """Return one shortest cycle per knot of units that wait for each other, in a fixed order."""
+    edges = list(edges)
+    # Most plans have none, and that is told in a fraction of the time.
+    if _is_free_of_cycles(edges):
+        return ()
     graph = _graph(units, edges)
     cycles = []
     for component in nx.strongly_connected_components(graph):
-        knot = graph.subgraph(component)
-        first = min(component)
-        if len(component) == 1 and not knot.has_edge(first, first):
+        if len(component) == 1 and not any(graph.has_edge(unit, unit) for unit in component):
             continue
+        knot = graph.subgraph(component)
         cycles.append(PrecedenceCycle(_shortest_cycle(knot, sorted(component))))
     return tuple(sorted(cycles, key=lambda cycle: cycle.units))
+
+
+def _is_free_of_cycles(edges: Iterable[tuple[str, str]]) -> bool:
+    waits: dict[str, list[str]] = {}
+    for before, after in edges:
+        waits.setdefault(after, []).append(before)
+    try:
+        TopologicalSorter(waits).prepare()
+    except CycleError:
+        return False
+    return True
 
 
 def _shortest_cycle(knot: nx.DiGraph, members: Sequence[str]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from functools import cache
@@ -33,29 +33,49 @@ def to_plain(value: object) -> Any:
 
 def from_plain(kind: type[T], value: Any) -> T:
     """Return what `to_plain` made of a dataclass, or raise where it is another one's."""
-    return typing.cast("T", _read(kind, value))
+    return typing.cast("T", _reader(kind)(value))
 
 
-def _read(kind: Any, value: Any) -> Any:
-    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if origin in (types.UnionType, typing.Union):
-        known = [one for one in arguments if one is not type(None)]
-        return None if value is None else _read(known[0], value)
-    if origin is tuple:
-        kinds = [arguments[0]] * len(value) if arguments[-1] is Ellipsis else arguments
-        return tuple(_read(one, item) for one, item in zip(kinds, value, strict=True))
-    if origin is frozenset:
-        return frozenset(_read(arguments[0], item) for item in value)
-    if dataclasses.is_dataclass(kind):
-        hints = _hints(typing.cast("type", kind))
-        return typing.cast("type", kind)(**{name: _read(hints[name], item) for name, item in value.items()})
-    if kind is datetime:
-        return datetime.fromisoformat(value)
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return kind(value)
-    return value
+_Reader = Callable[[Any], Any]
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
+def _reader(kind: Any) -> _Reader:
+    """Return what reads a type. A stored problem has thousands of values of a few types."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (types.UnionType, typing.Union):
+        return _optional(_reader(next(one for one in arguments if one is not type(None))))
+    if origin is tuple and arguments[-1] is Ellipsis:
+        return _many(_reader(arguments[0]), tuple)
+    if origin is tuple:
+        return _row([_reader(one) for one in arguments])
+    if origin is frozenset:
+        return _many(_reader(arguments[0]), frozenset)
+    if dataclasses.is_dataclass(kind):
+        return _dataclass(typing.cast("type", kind))
+    if kind is datetime:
+        return datetime.fromisoformat
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind
+    return _same
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _optional(reader: _Reader) -> _Reader:
+    return lambda value: None if value is None else reader(value)
+
+
+def _many(reader: _Reader, kind: type) -> _Reader:
+    return kind if reader is _same else lambda value: kind(map(reader, value))
+
+
+def _row(readers: Sequence[_Reader]) -> _Reader:
+    return lambda value: tuple(reader(item) for reader, item in zip(readers, value, strict=True))
+
+
+def _dataclass(kind: type) -> _Reader:
+    readers = {name: _reader(hint) for name, hint in typing.get_type_hints(kind).items()}
+    return lambda value: kind(**{name: readers[name](item) for name, item in value.items()})

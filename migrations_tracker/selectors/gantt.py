@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from django.db.models import Q
+
 from migrations_tracker.models import Precedence, PrecedenceState, Schedule, ScheduledUnit
 
 LANE_HEIGHT = 30
@@ -14,7 +16,25 @@ BAR_HEIGHT = 20
 HEAD_HEIGHT = 34
 NAME_WIDTH = 120
 MIN_BAR = 3
+# More bars nobody tells apart, and a page of thousands is megabytes.
+UNITS_DRAWN = 100
 TICK_HOURS = 0.25
+
+
+_DRAWN_COLUMNS = (
+    "schedule_id",
+    "runner",
+    "starts_at",
+    "work_ends_at",
+    "verified_from",
+    "ends_at",
+    "slack",
+    "is_critical",
+    "person__name",
+    "unit__title",
+    "unit__pin_start",
+    "unit__pin_person__name",
+)
 
 
 class Zoom(StrEnum):
@@ -108,17 +128,38 @@ class Gantt:
     days: Sequence[Day] = ()
     arrows: Sequence[Arrow] = ()
     head: int = HEAD_HEIGHT
+    begin: int = 0
+    total: int = 0
+    placed: Sequence[ScheduledUnit] = ()
     names: int = NAME_WIDTH
     zooms: Sequence[str] = field(default_factory=lambda: [zoom.value for zoom in Zoom])
 
+    @property
+    def end(self) -> int:
+        """How many units are drawn or stand before those that are."""
+        return self.begin + len(self.placed)
 
-def gantt(*, schedule: Schedule, zoom: str = "") -> Gantt:
-    """Draw a schedule."""
+    @property
+    def earlier(self) -> int | None:
+        """Where the part before begins; None at the beginning."""
+        return max(0, self.begin - UNITS_DRAWN) if self.begin else None
+
+    @property
+    def later(self) -> int | None:
+        """Where the part behind begins; None at the end."""
+        return self.end if self.end < self.total else None
+
+
+def gantt(*, schedule: Schedule, zoom: str = "", begin: str = "", unit: str = "") -> Gantt:
+    """Draw a part of a schedule: without the first `begin` units by their start, or the part with a unit."""
     scale = Zoom(zoom) if zoom in set(Zoom) else _fitting(schedule)
-    placed = list(schedule.placed.select_related("unit", "person"))
+    total = schedule.placed.count()
+    passed = _passed(schedule, total, begin, unit)
+    rows = schedule.placed.select_related("unit__pin_person", "person").only(*_DRAWN_COLUMNS)
+    placed = list(rows[passed : passed + UNITS_DRAWN])
     if not placed:
         return Gantt(scale, NAME_WIDTH, HEAD_HEIGHT)
-    start = schedule.origin
+    start = placed[0].starts_at if passed else schedule.origin
     end = max(place.ends_at for place in placed)
     lanes: list[LaneRow] = []
     bars: list[Bar] = []
@@ -139,7 +180,21 @@ def gantt(*, schedule: Schedule, zoom: str = "") -> Gantt:
         bars=bars,
         days=list(_days(start, end, scale)),
         arrows=list(_arrows(bars)),
+        begin=passed,
+        total=total,
+        placed=placed,
     )
+
+
+def _passed(schedule: Schedule, total: int, begin: str, unit: str) -> int:
+    """Return how many units stand before the part that is drawn."""
+    if begin.isdecimal():
+        return min(int(begin[:9]), max(0, total - 1))
+    chosen = schedule.placed.filter(unit_id=int(unit[:9])).first() if unit.isdecimal() else None
+    if chosen is None:
+        return 0
+    is_before = Q(starts_at__lt=chosen.starts_at) | Q(starts_at=chosen.starts_at, id__lt=chosen.pk)
+    return schedule.placed.filter(is_before).count() // UNITS_DRAWN * UNITS_DRAWN
 
 
 def _fitting(schedule: Schedule) -> Zoom:

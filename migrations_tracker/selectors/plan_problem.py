@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -149,6 +149,8 @@ def _pin(unit: WorkUnit) -> Pin | None:
     return Pin(unit.pin_start, unit.pin_person.name if unit.pin_person else None)
 
 
-def demanded_skills(units: Iterable[WorkUnit]) -> list[str]:
-    """Return every skill that some unit asks for."""
-    return sorted({skill for unit in units for skill in unit.skills})
+def demanded_skills(*, plan: Plan) -> list[str]:
+    """Return every skill that some unit with members asks for."""
+    # Units share a few lists of skills: each list comes once.
+    asked = WorkUnit.objects.filter(plan=plan, item_count__gt=0).order_by()
+    return sorted({skill for skills in asked.values_list("skills", flat=True).distinct() for skill in skills})

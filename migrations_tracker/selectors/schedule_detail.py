@@ -15,6 +15,7 @@ from migrations_tracker.scheduling.stored import from_plain
 SCHEDULES_SHOWN = 20
 MOVES_SHOWN = 60
 NEXT_SHOWN = 50
+SOLVED_FROM = ("problem", "hours", "answer")
 TICK_HOURS = 0.25
 _WIDTH, _HEIGHT, _BINS = 600, 120, 24
 
@@ -112,26 +113,23 @@ def _histogram(ends: Sequence[datetime]) -> list[ColumnBar]:
 
 def comparison(*, before: Schedule, after: Schedule) -> ScheduleComparison | None:
     """Compare two schedules of a plan; None where one of them has no answer."""
-    if before.answer is None or after.answer is None:
+    if before.makespan is None or after.makespan is None:
         return None
-    found = compare(
-        from_plain(Problem, before.problem),
-        from_plain(Answer, before.answer),
-        from_plain(Problem, after.problem),
-        from_plain(Answer, after.answer),
-    )
-    units = {unit.key: unit for unit in WorkUnit.objects.filter(plan=after.plan_id).only("key", "title")}
+    solved = Schedule.objects.filter(pk__in=(before.pk, after.pk)).values_list("pk", "problem", "answer")
+    read = {pk: (from_plain(Problem, problem), from_plain(Answer, answer)) for pk, problem, answer in solved}
+    found = compare(*read[before.pk], *read[after.pk])
     moves = sorted(found.moves, key=lambda move: (-abs(move.shift), move.unit))
-    moved = [MovedUnit(move, units.get(move.unit), move.shift * TICK_HOURS) for move in moves[:MOVES_SHOWN]]
+    shown = moves[:MOVES_SHOWN]
+    rows = WorkUnit.objects.filter(plan=after.plan_id, key__in=[move.unit for move in shown])
+    units = {unit.key: unit for unit in rows.only("key", "title")}
+    moved = [MovedUnit(move, units.get(move.unit), move.shift * TICK_HOURS) for move in shown]
     return ScheduleComparison(before, after, found, moved, len(moves))
 
 
 def schedule_list(*, plan: Plan) -> list[Schedule]:
     """List the newest schedules of a plan, without what they were solved from."""
-    heavy = ("problem", "hours", "answer", "forecast")
-    return list(
-        Schedule.objects.filter(plan=plan).defer(*heavy).select_related("requested_by")[:SCHEDULES_SHOWN]
-    )
+    rows = Schedule.objects.filter(plan=plan).defer(*SOLVED_FROM, "forecast")
+    return list(rows.select_related("requested_by")[:SCHEDULES_SHOWN])
 
 
 def next_units(*, plan: Plan, person: str) -> list[ScheduledUnit]:

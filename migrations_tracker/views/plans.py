@@ -252,7 +252,7 @@ def _people(
     context = {
         "plan": plan,
         "people": Person.objects.filter(plan=plan).prefetch_related("absences"),
-        "skills": demanded_skills(plan.units.filter(item_count__gt=0)),
+        "skills": demanded_skills(plan=plan),
         "form": form,
         "absence_form": absence_form,
     }

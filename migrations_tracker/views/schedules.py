@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required, permission_required
+from django.db.models import F
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
@@ -23,7 +24,7 @@ from migrations_tracker.scheduling.what_if import WhatIf
 from migrations_tracker.selectors.gantt import gantt
 from migrations_tracker.selectors.plan_weights import weights_with
 from migrations_tracker.selectors.schedule_clashes import clashes_of
-from migrations_tracker.selectors.schedule_detail import comparison, outlook, schedule_list
+from migrations_tracker.selectors.schedule_detail import SOLVED_FROM, comparison, outlook, schedule_list
 from migrations_tracker.services.plan_settings import plan_settings_set
 from migrations_tracker.services.scans import row_wake
 from migrations_tracker.services.schedules import baseline_set, schedule_request
@@ -158,8 +159,10 @@ def _page(
     against = next((other for other in others if str(other.pk) == wish), None)
     before = _compared_with(schedule, against)
     chosen = request.GET.get("unit", "")
-    chart = gantt(schedule=schedule, zoom=request.GET.get("zoom", ""))
-    placed = schedule.placed.select_related("unit", "unit__pin_person").order_by("unit__title")
+    chart = gantt(
+        schedule=schedule, zoom=request.GET.get("zoom", ""), begin=request.GET.get("from", ""), unit=chosen
+    )
+    placed = sorted(chart.placed, key=lambda place: place.unit.title)
     context = {
         "schedule": schedule,
         "gantt": chart,
@@ -190,7 +193,10 @@ def _compared_with(schedule: Schedule, against: Schedule | None) -> Schedule | N
 
 def _schedule(pk: int) -> Schedule:
     rows = Schedule.objects.select_related("plan__repository", "plan__baseline", "earlier", "requested_by")
-    return get_object_or_404(rows, pk=pk)
+    # What schedules were solved from is long; a comparison reads it.
+    heavy = [f"{one}{name}" for one in ("", "earlier__", "plan__baseline__") for name in SOLVED_FROM]
+    rows = rows.annotate(is_best_weighted=F("answer__is_best_weighted"))
+    return get_object_or_404(rows.defer(*heavy, "earlier__forecast", "plan__baseline__forecast"), pk=pk)
 
 
 def _change(plan: Plan, form: WhatIfForm) -> WhatIf:

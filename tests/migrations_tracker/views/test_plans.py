@@ -140,6 +140,22 @@ def test_the_board_is_narrowed_by_the_url(root_client: Client, plan: Plan) -> No
     assert "Add the error variant" in text(root_client, "plan-units", slug, query="?phase=1&status=planned")
 
 
+def test_the_board_counts_the_units_that_it_does_not_show(
+    root_client: Client, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("migrations_tracker.selectors.plan_board.SHOWN", 1)
+    shown = root_client.get(reverse("plan-board", args=[plan.repository.slug])).context["board"]
+    assert any(group.total > len(group.units) for column in shown.columns for group in column.groups)
+    for column in shown.columns:
+        for group in column.groups:
+            units = WorkUnit.objects.filter(plan=plan, phase=column.phase, status=group.status)
+            assert group.total == units.count()
+            assert group.hours == pytest.approx(sum(unit.hours_likely for unit in units))
+            assert list(group.units) == list(units.order_by("-weight", "key")[:1])
+    assert shown.total == WorkUnit.objects.filter(plan=plan).count()
+    assert shown.crates == sorted({unit.crate for unit in WorkUnit.objects.all()} - {""})
+
+
 def test_the_list_goes_on_behind_its_last_row(
     root_client: Client, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -307,6 +323,32 @@ def test_a_schedule_shows_who_does_what_and_how_good_it_is(root_client: Client, 
     wide = root_client.get(reverse("schedule-detail", args=[schedule.pk]), {"zoom": "day"})
     narrow = root_client.get(reverse("schedule-detail", args=[schedule.pk]), {"zoom": "quarter"})
     assert wide.context["gantt"].width > narrow.context["gantt"].width
+
+
+def test_a_long_schedule_is_drawn_in_parts(
+    root_client: Client, schedule: Schedule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("migrations_tracker.selectors.gantt.UNITS_DRAWN", 2)
+    total = schedule.placed.count()
+    assert total > 4
+    first = text(root_client, "schedule-detail", schedule.pk)
+    assert f"Units 1 to 2 of {total} by their start." in first
+    assert 'rel="prev"' not in first
+    assert 'href="?from=2#gantt-heading"' in first
+    last = schedule.placed.last()
+    assert last is not None
+    address = reverse("schedule-detail", args=[schedule.pk])
+    end = root_client.get(address, {"unit": last.unit_id})
+    assert last.unit_id in [place.unit_id for place in end.context["gantt"].placed]
+    assert end.context["chosen"] == last
+    drawn = [
+        place.pk
+        for begin in range(0, total, 2)
+        for place in root_client.get(address, {"from": begin}).context["gantt"].placed
+    ]
+    assert drawn == list(schedule.placed.values_list("pk", flat=True))
+    beyond = root_client.get(address, {"from": "999999999999999999999"})
+    assert [place.pk for place in beyond.context["gantt"].placed] == [last.pk]
 
 
 def test_a_title_can_not_leave_its_bar(root_client: Client, staffed: Plan, ada: User) -> None:

@@ -1,0 +1,15 @@
+from __future__ import annotations
+
+import django.contrib.postgres.indexes
+from django.db import migrations
+
+
+class Migration(migrations.Migration):
+    dependencies = [("audit", "0028_entry_attachments")]
+
+    operations = [
+        migrations.AddIndex(
+            model_name="capability",
+            index=django.contrib.postgres.indexes.GinIndex(fields=["symbols"], name="capability_symbols_idx"),
+        ),
+    ]
