@@ -317,7 +317,7 @@ def operations(branch: Branch) -> Iterator[str]:
     yield f"{API}/verification-requests/{VerificationRequest.objects.latest('id').pk}"
     yield from (f"{API}/rules", f"{API}/rules/FT001", f"{API}/clauses", f"{API}/clauses/F1")
     # What came before the versioned API and is still answered.
-    yield from ("/api/capabilities?repository=" + slug, "/api/search?q=exp", f"/api/verifications/{slug}")
+    yield from (f"/api/capabilities?repository={slug}&op=exp", "/api/search?q=exp")
     yield f"/api/scan-requests/{ScanRequest.objects.latest('id').pk}"
     yield f"/api/scans/{branch.last_scan_id}"
 
@@ -339,6 +339,8 @@ def files(branch: Branch) -> Iterator[str]:
     yield f"/repositories/{slug}/policy/levels.toml"
     yield from (f"/precedents/{slug}/labels.jsonl", f"{API}/repositories/{slug}/labels")
     yield from (f"/capabilities.{key}?repository={slug}" for key in ("csv", "json"))
+    # All cells and all last words, which a build and a check read whole.
+    yield from (f"/api/capabilities?repository={slug}", f"/api/verifications/{slug}")
     yield from (f"/plan/{slug}/plan.{key}" for key in ("md", "csv", "json", "ics"))
     yield f"/units/{unit.pk}/issue.md"
     yield f"/verification-reports/{MechanicalReport.objects.latest('id').pk}.md"

@@ -7,7 +7,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from audit.models import Capability, CapabilityReading
 from audit.parity.capability import State
@@ -29,6 +29,8 @@ COLUMNS = (
     "symbol",
     "note",
 )
+
+PART_LENGTH = 100_000
 
 _RUST_HEAD = """\
 // Capabilities of {name} at {commit}, held to torch {torch}. Made by `manage.py capabilities --rust`.
@@ -87,24 +89,36 @@ pub fn capability(
 """
 
 
-def as_document(reading: CapabilityReading, cells: Iterable[Capability]) -> dict[str, object]:
-    """Return the capabilities of a scan as a JSON document."""
+def as_json(reading: CapabilityReading, cells: Iterable[Capability]) -> str:
+    """Write the capabilities of a scan as JSON."""
+    document = _head(reading) | {"capabilities": [_record(cell) for cell in cells]}
+    return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+
+
+def json_parts(reading: CapabilityReading, cells: Iterable[Capability]) -> Iterator[str]:
+    """Write the same some cells at a time, and why there are none where they could not be derived."""
+    head = json.dumps(_head(reading) | {"failure": reading.failure_reason})
+    text = f'{head[:-1]}, "capabilities": ['
+    for number, cell in enumerate(cells):
+        text += f"{',' if number else ''}\n{json.dumps(_record(cell))}"
+        if len(text) >= PART_LENGTH:
+            yield text
+            text = ""
+    yield f"{text}]}}\n"
+
+
+def _head(reading: CapabilityReading) -> dict[str, object]:
     scan_run = reading.scan_run
     return {
         "repository": scan_run.repository.name,
         "commit": scan_run.commit.object_id,
         "scan": scan_run.pk,
         "torch": reading.torch_version,
-        "capabilities": [
-            {**{column: getattr(cell, column) for column in COLUMNS}, "can": State(cell.state).can}
-            for cell in cells
-        ],
     }
 
 
-def as_json(reading: CapabilityReading, cells: Iterable[Capability]) -> str:
-    """Write the capabilities of a scan as JSON."""
-    return json.dumps(as_document(reading, cells), ensure_ascii=False, indent=1) + "\n"
+def _record(cell: Capability) -> dict[str, object]:
+    return {**{column: getattr(cell, column) for column in COLUMNS}, "can": State(cell.state).can}
 
 
 def as_csv(reading: CapabilityReading, cells: Iterable[Capability]) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from django.http import HttpResponse, JsonResponse
+from django.http import JsonResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_GET
 
 from migrations_tracker.api.access import readable_by_programs
-from migrations_tracker.capability_texts import as_document
+from migrations_tracker.capability_texts import json_parts
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.selectors.branches import branch_choose
 from migrations_tracker.selectors.capability_list import capabilities_find, reading_of
@@ -16,7 +17,7 @@ NOT_FOUND = 404
 
 @readable_by_programs
 @require_GET
-def capabilities(request: SignedInRequest) -> HttpResponse:
+def capabilities(request: SignedInRequest) -> HttpResponseBase:
     """Answer with the cells of a branch's last scan, narrowed by `op`, `dtype`, `device` and `direction`."""
     query = request.GET
     choice = branch_choose(
@@ -32,4 +33,5 @@ def capabilities(request: SignedInRequest) -> HttpResponse:
         device=query.get("device", ""),
         direction=query.get("direction", ""),
     )
-    return JsonResponse(as_document(reading, cells) | {"failure": reading.failure_reason})
+    # A whole matrix is megabytes, read once by what is generated from it.
+    return StreamingHttpResponse(json_parts(reading, cells), content_type="application/json")

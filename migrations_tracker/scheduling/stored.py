@@ -33,7 +33,8 @@ def to_plain(value: object) -> Any:
 
 def from_plain(kind: type[T], value: Any) -> T:
     """Return what `to_plain` made of a dataclass, or raise where it is another one's."""
-    return typing.cast("T", _reader(kind)(value))
+    read: _Reader = _reader(typing.cast("Any", kind))
+    return typing.cast("T", read(value))
 
 
 _Reader = Callable[[Any], Any]

@@ -175,15 +175,16 @@ def matrix_cells(*, scan_run_id: int, filters: CapabilityFilters) -> Iterator[Ca
 
 def capabilities_find(
     *, scan_run_id: int, operator: str = "", dtype: str = "", device: str = "", direction: str = ""
-) -> list[Capability]:
-    """List the cells of a scan, narrowed to what is named; `abs` finds `aten::abs`."""
+) -> Iterator[Capability]:
+    """Yield the cells of a scan, narrowed to what is named; `abs` finds `aten::abs`."""
     exact = {"dtype": dtype, "device": device, "direction": direction}
     cells = Capability.objects.filter(scan_run_id=scan_run_id).defer("implementations", "symbols")
+    cells = cells.order_by("operator", "dtype", "device", "direction")
     cells = cells.filter(**{column: _clean(value) for column, value in exact.items() if value})
     if operator:
         name = _clean(operator)
         cells = cells.filter(operator__in=[name, f"aten::{name}", f"torch.{name}"])
-    return list(cells.order_by("operator", "dtype", "device", "direction"))
+    return cells.iterator(chunk_size=2000)
 
 
 def _fitting(scan_run_id: int, filters: CapabilityFilters) -> QuerySet[Capability]:

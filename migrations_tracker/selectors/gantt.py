@@ -155,8 +155,8 @@ def gantt(*, schedule: Schedule, zoom: str = "", begin: str = "", unit: str = ""
     scale = Zoom(zoom) if zoom in set(Zoom) else _fitting(schedule)
     total = schedule.placed.count()
     passed = _passed(schedule, total, begin, unit)
-    rows = schedule.placed.select_related("unit__pin_person", "person").only(*_DRAWN_COLUMNS)
-    placed = list(rows[passed : passed + UNITS_DRAWN])
+    drawn = schedule.placed.select_related("unit__pin_person", "person").only(*_DRAWN_COLUMNS)
+    placed = list(drawn[passed : passed + UNITS_DRAWN])
     if not placed:
         return Gantt(scale, NAME_WIDTH, HEAD_HEIGHT)
     start = placed[0].starts_at if passed else schedule.origin

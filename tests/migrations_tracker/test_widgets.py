@@ -15,7 +15,7 @@ CHOICES = [("", "none"), (1, "one"), ("a&b", "<b>")]
 def test_a_long_select_is_an_ordinary_one(value: object) -> None:
     names = {"id": "id_one", "aria-describedby": "help", "required": True, "disabled": False}
     ours, theirs = (
-        kind(attrs={"class": "wide"}, choices=CHOICES).render("one", value, names)
+        str(kind(attrs={"class": "wide"}, choices=CHOICES).render("one", value, names))
         for kind in (LongSelect, forms.Select)
     )
     if value is None:
