@@ -184,8 +184,15 @@ class Capability(CapabilityCase):
             ),
             models.CheckConstraint(name="capability_family_known", condition=Q(family__in=_FAMILIES)),
         )
-        # The pages of a unit, an operation and a site ask which cells their code serves.
-        indexes = (GinIndex(name="capability_symbols_idx", fields=["symbols"]),)
+        indexes = (
+            # The pages of a unit, an operation and a site ask which cells their code serves.
+            GinIndex(name="capability_symbols_idx", fields=["symbols"]),
+            # What the matrix counts is read from it alone, without the rows.
+            models.Index(
+                name="capability_matrix_idx",
+                fields=["scan_run", "device", "family", "operator", "state", "is_gap", "crate"],
+            ),
+        )
 
     def address(self, repository: Repository) -> str:
         """Return the address of the cell's page, which is the same at every commit."""
@@ -194,5 +201,9 @@ class Capability(CapabilityCase):
 
 def cell_address(repository: Repository, case: CapabilityCase) -> str:
     """Return the address of a case's page."""
-    place = reverse("capability-detail", args=[repository.slug, case.operator])
-    return f"{place}?dtype={quote(case.dtype)}&device={quote(case.device)}&direction={case.direction}"
+    return reverse("capability-detail", args=[repository.slug, case.operator]) + case_query(case)
+
+
+def case_query(case: CapabilityCase) -> str:
+    """Return what stands behind the address that all cells of an operator share."""
+    return f"?dtype={quote(case.dtype)}&device={quote(case.device)}&direction={case.direction}"

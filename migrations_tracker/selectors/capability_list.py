@@ -202,7 +202,7 @@ def _state_counts(cells: QuerySet[Capability]) -> list[StateCount]:
     rows = (
         cells.order_by()
         .values_list("state")
-        .annotate(cells=Count("id"), gaps=Count("id", filter=Q(is_gap=True)))
+        .annotate(cells=Count("*"), gaps=Count("is_gap", filter=Q(is_gap=True)))
     )
     found = {state: (count, gaps) for state, count, gaps in rows}
     shown = [state.value for state in State if state.value in found]

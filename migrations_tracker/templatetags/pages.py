@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString, mark_safe
 from audit.knowledge.comments import render_comment
 from audit.models import BranchScan, Capability, CapabilityGap, Repository
 from audit.models.lease import RowState
-from audit.models.parity import cell_address
+from audit.models.parity import case_query, cell_address
 from audit.models.precedent import clause_address
 from audit.models.site import MATCH_PASS_LABELS
 from audit.policy.forms import FORMS_BY_KEY
@@ -173,6 +173,12 @@ def cell_url(repository: Repository, cell: Capability | CapabilityGap) -> str:
 def unit_options(units: Iterable[WorkUnit], chosen: str) -> SafeString:
     """Write units as options: a template takes tens of milliseconds for what a large plan offers."""
     return options_text(((unit.pk, unit.title) for unit in units), chosen)
+
+
+@register.filter
+def cell_query(cell: Capability | CapabilityGap) -> str:
+    """Return what stands behind the address of a cell's operator."""
+    return case_query(cell)
 
 
 @register.filter

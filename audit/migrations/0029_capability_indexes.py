@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import django.contrib.postgres.indexes
-from django.db import migrations
+from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
@@ -11,5 +11,12 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="capability",
             index=django.contrib.postgres.indexes.GinIndex(fields=["symbols"], name="capability_symbols_idx"),
+        ),
+        migrations.AddIndex(
+            model_name="capability",
+            index=models.Index(
+                fields=["scan_run", "device", "family", "operator", "state", "is_gap", "crate"],
+                name="capability_matrix_idx",
+            ),
         ),
     ]
