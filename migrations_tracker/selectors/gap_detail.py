@@ -50,8 +50,8 @@ class GapPage:
         return is_suppressible(self.choices)
 
 
-def gap_page(*, gap: CapabilityGap) -> GapPage:
-    """Gather what the gap's page shows."""
+def gap_page(*, gap: CapabilityGap, with_code: bool = True) -> GapPage:
+    """Gather what the gap's page shows; without the code, the functions that serve it are left out."""
     cell = _cell(gap)
     scan_run = cell.scan_run if cell else None
     migration = getattr(gap, "migration", None)
@@ -60,9 +60,9 @@ def gap_page(*, gap: CapabilityGap) -> GapPage:
         cell=cell,
         scan_run=scan_run,
         rationale=cell_rationale(cell) if cell else _gap_rationale(gap),
-        served=served_of(scan_run, cell) if cell and scan_run else (),
-        sites=_sites(gap, cell) if cell else (),
-        proofs=proofs_of(repository=gap.repository, symbols=cell.symbols) if cell else (),
+        served=served_of(scan_run, cell) if cell and scan_run and with_code else (),
+        sites=_sites(gap, cell) if cell and with_code else (),
+        proofs=proofs_of(repository=gap.repository, symbols=cell.symbols) if cell and with_code else (),
         migration=migration,
         choices=choices_of(migration, is_seen=gap.is_open, outcome=gap.outcome),
         suppression=suppression_newest(subject=gap),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
 from django.http import QueryDict
@@ -125,8 +126,16 @@ def match_page(*, match: OperationMatch) -> MatchPage:
     )
 
 
-def suggestions(name: str) -> list[str]:
-    """Name what in PyTorch is spelled most like `name`."""
+@lru_cache(maxsize=4096)
+def suggestions(name: str) -> Sequence[str]:
+    """Name what in PyTorch is spelled most like `name`; the shipped catalogue is the same while we run."""
+    known = _spellings()
+    close = difflib.get_close_matches(squeeze(name), known, n=SUGGESTED, cutoff=0.6)
+    return tuple(full for word in close for full in sorted(known[word]))[:SUGGESTED]
+
+
+@lru_cache(maxsize=1)
+def _spellings() -> Mapping[str, Sequence[str]]:
     known: dict[str, list[str]] = {}
     catalogue = newest()
     for base in catalogue.by_base:
@@ -134,8 +143,7 @@ def suggestions(name: str) -> list[str]:
     for namespace, names in catalogue.namespaces.items():
         for one in names:
             known.setdefault(squeeze(one), []).append(f"{namespace}.{one}")
-    close = difflib.get_close_matches(squeeze(name), known, n=SUGGESTED, cutoff=0.6)
-    return [full for word in close for full in sorted(known[word])][:SUGGESTED]
+    return known
 
 
 def _narrowed(operations: QuerySet[OperationMatch], filters: MatchFilters) -> QuerySet[OperationMatch]:

@@ -56,9 +56,10 @@ def plan_of(slug: str) -> Plan:
     return found
 
 
-def unit_numbered(pk: int) -> WorkUnit:
-    """Return a unit."""
-    found = WorkUnit.objects.select_related("plan__repository", "person").filter(pk=pk).first()
+def unit_numbered(pk: int, *related: str) -> WorkUnit:
+    """Return a unit, with more that it is read with."""
+    rows = WorkUnit.objects.select_related("plan__repository", "person", *related)
+    found = rows.filter(pk=pk).first()
     if found is None:
         raise not_found("work unit")
     return found

@@ -81,7 +81,7 @@ def gap_index(request: ProgramRequest, slug: str, query: Annotated[GapQuery, Que
 @router.get("/gaps/{pk}", response=GapDetail)
 def gap_get(request: ProgramRequest, pk: Key) -> GapDetail:
     """Show a gap with its proof, its rationale and its history."""
-    data = gap_page(gap=gap_numbered(pk))
+    data = gap_page(gap=gap_numbered(pk), with_code=False)
     return _detail(data, choices_for(data.choices, request.user, data.gap.repository_id))
 
 

@@ -102,7 +102,7 @@ def unit_next(request: ProgramRequest, slug: str, person: Word = "") -> list[Uni
 @router.get("/units/{pk}", response=UnitDetail)
 def unit_get(request: ProgramRequest, pk: Key) -> UnitDetail:
     """Show a unit with its members, what it waits for, and its rationale."""
-    return _detail(unit_numbered(pk))
+    return _detail(unit_numbered(pk, "plan__scan_run__inventory"))
 
 
 @router.post("/units/{pk}/start", response=UnitOut)

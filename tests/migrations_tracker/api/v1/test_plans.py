@@ -126,6 +126,14 @@ def test_many_reports_are_listed_by_as_many_queries_as_one(
         assert len(ask("GET", "repositories/minitorch/reports").json()["items"]) == 15
 
 
+def test_a_unit_is_told_by_few_queries(
+    plan: Plan, ask: Ask, django_assert_max_num_queries: Callable[[int], AbstractContextManager[None]]
+) -> None:
+    unit = plan.units.latest("item_count")
+    with django_assert_max_num_queries(10):
+        assert ask("GET", f"units/{unit.pk}").json()["id"] == unit.pk
+
+
 def test_reports_are_mailed_by_a_schedule(plan: Plan, settings: object) -> None:
     settings.EMAIL_HOST = "mail.example.org"  # type: ignore[attr-defined]
     lead = asker(make_user("lena", role=Role.LEAD))

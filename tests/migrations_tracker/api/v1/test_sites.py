@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
 import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -166,6 +169,17 @@ def test_a_gap_is_listed_and_moved_on(repository: Repository, ada: User, ask: As
     assert [change["kind"] for change in detail["changes"]] == ["opened"]
     assert [step["to_status"] for step in detail["transitions"]] == ["accepted", "open"]
     assert "So the answer is" in detail["rationale"]
+
+
+def test_a_gap_is_told_without_a_query_for_what_only_its_page_shows(
+    repository: Repository,
+    ask: Ask,
+    django_assert_max_num_queries: Callable[[int], AbstractContextManager[None]],
+) -> None:
+    store_capabilities(repository.scan_runs.get(), [make_capability(state=State.HOST_ONLY)])
+    with django_assert_max_num_queries(9):
+        detail = ask("GET", f"gaps/{CapabilityGap.objects.get().pk}").json()
+    assert detail["proof"]
 
 
 def test_every_rule_and_its_clauses_are_there(repository: Repository, ask: Ask) -> None:
