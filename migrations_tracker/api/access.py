@@ -12,6 +12,7 @@ from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
 from audit.errors import AuditError
@@ -61,12 +62,12 @@ def for_programs(
 
 
 def readable_by_programs(
-    view: Callable[Concatenate[SignedInRequest, _P], HttpResponse],
-) -> Callable[Concatenate[HttpRequest, _P], HttpResponse]:
+    view: Callable[Concatenate[SignedInRequest, _P], HttpResponseBase],
+) -> Callable[Concatenate[HttpRequest, _P], HttpResponseBase]:
     """Show a page that changes nothing to whoever is logged in, and to programs that show a token."""
     for_people = login_required(view)
 
-    def answer(request: HttpRequest, /, *args: _P.args, **kwargs: _P.kwargs) -> HttpResponse:
+    def answer(request: HttpRequest, /, *args: _P.args, **kwargs: _P.kwargs) -> HttpResponseBase:
         signed_in = cast("SignedInRequest", request)
         if "Authorization" not in request.headers:
             return for_people(signed_in, *args, **kwargs)
