@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from audit.models import Repository
 from migrations_tracker.models import MigrationReport, Person, Plan, WorkUnit
@@ -126,12 +128,12 @@ def test_many_reports_are_listed_by_as_many_queries_as_one(
         assert len(ask("GET", "repositories/minitorch/reports").json()["items"]) == 15
 
 
-def test_a_unit_is_told_by_few_queries(
-    plan: Plan, ask: Ask, django_assert_max_num_queries: Callable[[int], AbstractContextManager[None]]
-) -> None:
+def test_a_unit_is_read_with_its_scan_and_inventory(plan: Plan, ask: Ask) -> None:
     unit = plan.units.latest("item_count")
-    with django_assert_max_num_queries(10):
+    with CaptureQueriesContext(connection) as asked:
         assert ask("GET", f"units/{unit.pk}").json()["id"] == unit.pk
+    apart = ("audit_scanrun", "audit_workspaceinventory")
+    assert not [query for query in asked if any(f'FROM "{table}"' in query["sql"] for table in apart)]
 
 
 def test_reports_are_mailed_by_a_schedule(plan: Plan, settings: object) -> None:
