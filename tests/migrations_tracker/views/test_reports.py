@@ -200,7 +200,7 @@ def test_reports_written_before_have_the_same_head(report: MigrationReport, copi
         whole, open_sites=whole.open_sites * copies, closed_sites=whole.closed_sites * copies
     )
     MigrationReport.objects.filter(pk=report.pk).update(document=to_json(document), head={})
-    migration = importlib.import_module("migrations_tracker.migrations.0024_report_heads")
+    migration = importlib.import_module("migrations_tracker.migrations.0027_report_heads")
     with connection.cursor() as cursor:
         cursor.execute(migration.FILL)
     report.refresh_from_db()

@@ -7,8 +7,8 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
-from pytest_django import DjangoAssertNumQueries
 from django.test.utils import CaptureQueriesContext
+from pytest_django import DjangoAssertNumQueries
 
 from audit.models import CapabilityGap, FallbackSite, Repository
 from audit.parity.capability import State

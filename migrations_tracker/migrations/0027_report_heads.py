@@ -34,7 +34,7 @@ WHERE report.id = first.id
 
 
 class Migration(migrations.Migration):
-    dependencies = [("migrations_tracker", "0023_suppression_days")]
+    dependencies = [("migrations_tracker", "0026_never_emptied")]
 
     operations = [
         migrations.AddField(

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("audit", "0028_entry_attachments")]
+    dependencies = [("audit", "0030_state_indexes")]
 
     operations = [
         migrations.AddIndex(
