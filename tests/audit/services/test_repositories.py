@@ -83,6 +83,7 @@ def test_two_repositories_of_one_name_have_different_addresses(tmp_path: Path) -
     assert slugs == ["torch", "torch-2"]
 
 
+@pytest.mark.django_db
 def test_an_address_keeps_the_parts_of_a_name_apart(tmp_path: Path) -> None:
     folder = tmp_path / "owner+name (fork)"
     folder.mkdir()
