@@ -31,9 +31,10 @@ _TEXTS = ("title", "text", "reason", "pytorch", "right", "wrong")
 def policy_levels_publish(
     *, repository: Repository, levels: Mapping[str, str], reason: str, actor: User, based_on: int
 ) -> RepositoryPolicy:
-    """Give rules other levels than their own; a rule that is not named, or is given its own, keeps it.
+    """Give rules other levels than their own; a rule that is given its own has no other any more.
 
-    What was given to a rule that has been retired since is dropped, and named as such.
+    A rule that is not named keeps the level it has here: a form may be older than the rule. What was given
+    to a rule that has been retired since is dropped, and named as such.
 
     `based_on` is the version that the author saw: one that was published since is not overwritten.
     """
@@ -43,10 +44,11 @@ def policy_levels_publish(
         if level not in tuple(Level):
             raise AuditError(f"`{level[:20]}` is no level.")
     default = {rule.id: rule.level.value for rule in RULES}
-    wanted = {key: level for key, level in sorted(levels.items()) if level != default[key]}
     with transaction.atomic():
         newest = _newest(repository, based_on)
         had = newest.levels if newest is not None else {}
+        named = {**{key: level for key, level in had.items() if key in default}, **levels}
+        wanted = {key: level for key, level in sorted(named.items()) if level != default[key]}
         changed = sorted(key for key in {*had, *wanted} if had.get(key) != wanted.get(key))
         if not changed:
             raise AuditError("No level is another one: there is nothing to publish.")
@@ -94,11 +96,15 @@ def policy_clause_publish(
         plain = own_clause_plain(clause)
         if places and clauses[places[0]] == plain:
             raise AuditError("Nothing in the clause is another: there is nothing to publish.")
+        before = clauses[places[0]] if places else {}
         if places:
             clauses[places[0]] = plain
         else:
             clauses.append(plain)
         what = f"{'Changed' if places else 'Added'} {key}: {clause.title}"
+        retired = sorted(set(before.get("rules", ())) - _RULE_IDS)
+        if retired:
+            what = f"{what[:200]}; rests no more on {', '.join(retired)}, retired"
         levels = newest.levels if newest is not None else {}
         return _publish(
             repository, newest, clauses=clauses, levels=levels, what=what, reason=reason, actor=actor

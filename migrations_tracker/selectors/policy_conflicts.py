@@ -34,13 +34,19 @@ def published_since(*, repository: Repository, number: int) -> Meanwhile:
     newest = rows.first()
     base = rows.filter(number=number).first()
     since = base.number if base is not None else 0
-    return Meanwhile(base, newest, list(rows.filter(number__gt=since)[:SHOWN]))
+    known = newest.number if newest is not None else 0
+    # One read after the other: what is published in between belongs to none of the three.
+    return Meanwhile(base, newest, list(rows.filter(number__gt=since, number__lte=known)[:SHOWN]))
 
 
 def levels_shown_again(*, meanwhile: Meanwhile, typed: Mapping[str, str]) -> dict[str, Merged]:
-    """Return what to show of each rule's level: what was typed, upon what was published meanwhile."""
-    mine = {rule_id: typed.get(rule_id) or level for rule_id, level in _DEFAULTS.items()}
-    return merge(_levels(meanwhile.base), _levels(meanwhile.newest), mine)
+    """Return what to show of each rule's level: what was typed, upon what was published meanwhile.
+
+    A rule that was not in the form is as it was.
+    """
+    before = _levels(meanwhile.base)
+    mine = {rule_id: typed.get(rule_id) or before[rule_id] for rule_id in _DEFAULTS}
+    return merge(before, _levels(meanwhile.newest), mine)
 
 
 def clause_in(row: RepositoryPolicy | None, *, clause_id: str) -> Clause | None:
@@ -50,4 +56,5 @@ def clause_in(row: RepositoryPolicy | None, *, clause_id: str) -> Clause | None:
 
 
 def _levels(row: RepositoryPolicy | None) -> dict[str, str]:
-    return {**_DEFAULTS, **(row.levels if row is not None else {})}
+    given = row.levels if row is not None else {}
+    return {rule_id: given.get(rule_id, level) for rule_id, level in _DEFAULTS.items()}

@@ -16,6 +16,7 @@ from audit.models import Repository, RepositoryPolicy
 from audit.policy.clauses import Clause
 from audit.policy.forms import FORMS_BY_KEY
 from audit.policy.merging import Merged, merge
+from audit.rules import RULES
 from audit.selectors.audit_notes import entries_about_clause
 from audit.selectors.repository_policies import policy_newest, version_of_row
 from audit.selectors.rules import rule_get
@@ -23,13 +24,18 @@ from audit.services.repository_policies import policy_clause_drop, policy_clause
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.policy_forms import OwnClauseForm, values_as_texts, values_of, values_typed
 from migrations_tracker.selectors.policy_conflicts import clause_in, published_since
-from migrations_tracker.selectors.policy_pages import clause_of_repository, precedents_of_clause
+from migrations_tracker.selectors.policy_pages import (
+    OwnClausePage,
+    clause_of_repository,
+    precedents_of_clause,
+)
 from migrations_tracker.selectors.standings import repositories_seen_by
 from migrations_tracker.source_frames import frame_of_example
 
 UNPROCESSABLE = 422
 MAY_PUBLISH = "audit.add_repositorypolicy"
 _MAX_DIGITS = 9
+RULE_IDS = frozenset(rule.id for rule in RULES)
 
 
 @login_required
@@ -48,7 +54,7 @@ def clause_edit(request: SignedInRequest, slug: str, key: str) -> HttpResponse:
     repository = get_object_or_404(Repository, slug=slug)
     found = clause_of_repository(repository=repository, clause_id=key.upper())
     if found is not None and found.is_in_force:
-        return _written(request, repository, found.clause)
+        return _written(request, repository, found)
     if found is None or request.method != "POST":
         raise Http404(f"The policy in force of {repository.name} has no clause {key}.")
     return _taken_out(request, repository, found.clause)
@@ -87,10 +93,12 @@ def clause_page(request: SignedInRequest, slug: str, key: str) -> HttpResponse:
     return render(request, "repository_clause.html", context)
 
 
-def _written(request: SignedInRequest, repository: Repository, clause: Clause | None) -> HttpResponse:
-    newest = policy_newest(repository=repository)
-    based_on = newest.number if newest is not None else 0
+def _written(request: SignedInRequest, repository: Repository, page: OwnClausePage | None) -> HttpResponse:
+    clause = page.clause if page is not None else None
     if request.method != "POST":
+        # The version that the clause was read from: a newer one would be overwritten unseen.
+        newest = page.newest if page is not None else policy_newest(repository=repository)
+        based_on = newest.number if newest is not None else 0
         values = {**(values_of(clause) if clause is not None else {}), "based_on": based_on}
         return _clause_form(request, repository, clause, OwnClauseForm(initial=values))
     if request.POST.get("do") == "drop" and clause is not None:
@@ -181,6 +189,7 @@ def _clause_form(
         "clause": clause,
         "form": form,
         "action": reverse(name, args=arguments),
+        "retired": sorted(set(clause.rules) - RULE_IDS) if clause is not None else [],
     }
     status = UNPROCESSABLE if form.is_bound else 200
     return render(request, "repository_clause_edit.html", {**context, **(shown or {})}, status=status)

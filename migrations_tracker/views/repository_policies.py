@@ -138,6 +138,8 @@ def _levels_again(request: SignedInRequest, repository: Repository, problem: str
     shown = [(one.rule, one.given, levels[one.rule.id]) for one in page.rules]
     context = _context(repository, page, shown)
     context |= {"problem": problem, "why": request.POST.get("why", ""), "meanwhile": meanwhile}
+    # What the form shows was read with this version, and the page may know a newer one.
+    context["based_on"] = meanwhile.number
     context["clashes"] = [(rule, one) for rule, _, one in shown if one.typed is not None]
     return render(request, "repository_policy.html", context, status=UNPROCESSABLE)
 
@@ -149,6 +151,7 @@ def _context(
         "repository": repository,
         "page": page,
         "rules": shown,
+        "based_on": page.newest.number if page.newest is not None else 0,
         "levels": LEVELS,
         "house_version": CURRENT_VERSION,
     }

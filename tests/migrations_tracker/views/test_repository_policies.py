@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -18,6 +19,8 @@ from audit.scanner.profile import load_profile
 from audit.scanner.report import Level
 from migrations_tracker.roles import Role
 from migrations_tracker.selectors import policy_pages
+from migrations_tracker.selectors.policy_conflicts import Meanwhile, published_since
+from migrations_tracker.selectors.policy_pages import OwnClausePage, clause_of_repository
 from tests.factories import make_member, make_own_policy, make_repository, make_user
 
 WHY = "Agreed in the meeting."
@@ -521,3 +524,61 @@ def test_a_level_of_a_retired_rule_is_dropped_and_not_given_to_the_command_line(
     newest = RepositoryPolicy.objects.latest("number")
     assert newest.levels == {"FT001": "note", "FT014": "none"}
     assert newest.what == "Levels: FT001 note, FT099 dropped, a retired rule"
+
+
+def test_a_form_that_is_older_than_a_rule_leaves_its_level(lead: Client, repository: Repository) -> None:
+    publish(repository, 1, levels={"FT012": "error", "FT014": "none"})
+    older = levels_with(FT001="note", FT012="error", based_on="1")
+    del older["FT014"]
+    address = reverse("repository-policy-levels", args=[repository.slug])
+    again = lead.post(address, {**older, "why": ""}).content.decode()
+    assert chosen(again)["FT014"] == "none"
+    assert lead.post(address, older).status_code == 302
+    newest = RepositoryPolicy.objects.latest("number")
+    assert newest.levels == {"FT001": "note", "FT012": "error", "FT014": "none"}
+    assert newest.what == "Levels: FT001 note"
+
+
+def test_levels_go_on_from_the_version_they_were_read_with(
+    lead: Client, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(repository, 1, levels={"FT012": "error"})
+
+    def read_and_overtaken(**given: Any) -> Meanwhile:
+        found = published_since(**given)
+        publish(repository, 2, levels={"FT012": "none"})
+        return found
+
+    monkeypatch.setattr("migrations_tracker.views.repository_policies.published_since", read_and_overtaken)
+    address = reverse("repository-policy-levels", args=[repository.slug])
+    text = lead.post(address, {**levels_with(FT012="error", based_on="1"), "why": ""}).content.decode()
+    assert chosen(text)["based_on"] == "1"
+    monkeypatch.undo()
+    assert lead.post(address, chosen(text)).status_code == 422
+    assert RepositoryPolicy.objects.latest("number").levels == {"FT012": "none"}
+
+
+def test_a_clause_goes_on_from_the_version_it_was_read_from(
+    lead: Client, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(repository, 1, clauses=[with_text("First.")])
+
+    def read_and_overtaken(**given: Any) -> OwnClausePage | None:
+        found = clause_of_repository(**given)
+        publish(repository, 2, clauses=[with_text("Second.")])
+        return found
+
+    monkeypatch.setattr("migrations_tracker.views.own_clauses.clause_of_repository", read_and_overtaken)
+    text = lead.get(reverse("repository-clause-edit", args=[repository.slug, "P1"])).content.decode()
+    assert "First." in text
+    assert re.findall(r'name="based_on" value="(\d+)"', text) == ["1"]
+
+
+def test_a_clause_that_loses_a_retired_rule_says_so(lead: Client, repository: Repository) -> None:
+    publish(repository, 1, clauses=[with_text("First.", rules=["FT001", "FT099"])])
+    edit = reverse("repository-clause-edit", args=[repository.slug, "P1"])
+    assert "It rests on FT099, too" in lead.get(edit).content.decode()
+    assert lead.post(edit, {**CLAUSE, "text": "Second.", "based_on": "1"}).status_code == 302
+    newest = RepositoryPolicy.objects.latest("number")
+    assert newest.clauses[0]["rules"] == ["FT001", "FT005"]
+    assert newest.what.endswith("; rests no more on FT099, retired")
