@@ -582,3 +582,15 @@ def test_a_clause_that_loses_a_retired_rule_says_so(lead: Client, repository: Re
     newest = RepositoryPolicy.objects.latest("number")
     assert newest.clauses[0]["rules"] == ["FT001", "FT005"]
     assert newest.what.endswith("; rests no more on FT099, retired")
+
+
+def test_links_to_the_house_s_clauses_lead_to_the_version_a_result_was_judged_under(
+    ada_client: Client, site: FallbackSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = re.compile(r'href="(/policy/[A-Z]\d+/[^"]*)"')
+    today = link.findall(ada_client.get(site.get_absolute_url()).content.decode())
+    assert today
+    assert not [address for address in today if "version" in address]
+    monkeypatch.setattr("audit.models.precedent.CURRENT_VERSION", "2")
+    later = link.findall(ada_client.get(site.get_absolute_url()).content.decode())
+    assert later == [f"{address}?version=1" for address in today]
