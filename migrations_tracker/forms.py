@@ -207,6 +207,7 @@ class RulingForm(forms.Form):
     direction = forms.ChoiceField(choices=[(direction.value, direction.value) for direction in Direction])
     dtype = forms.CharField(max_length=20, required=False)
     reason = forms.CharField(required=False, max_length=10_000, widget=forms.Textarea(attrs={"rows": 3}))
+    seen = forms.IntegerField(required=False, min_value=0, max_value=2**62)
 
 
 class RunnerAddForm(forms.Form):

@@ -81,8 +81,12 @@ def match_ruling_set(
     dtype: str,
     reason: str,
     actor: User,
+    seen: int | None = None,
 ) -> MatchRuling:
-    """Rule what an operation is in PyTorch; an earlier ruling ends. The newest shipped dump must know it."""
+    """Rule what an operation is in PyTorch; an earlier ruling ends. The newest shipped dump must know it.
+
+    `seen` is the ruling that the person saw in force, 0 for none: another one is not ended unseen.
+    """
     counterpart, reason = counterpart.strip(), reason.replace("\0", "").strip()
     if verdict not in RULED_VERDICTS:
         raise AuditError("Choose what the operation is.")
@@ -95,6 +99,7 @@ def match_ruling_set(
         )
     try:
         with transaction.atomic():
+            _check_seen(match, seen)
             _end(MatchRuling.objects.filter(match=match, ended_at=None), actor)
             return MatchRuling.objects.create(
                 match=match,
@@ -109,9 +114,23 @@ def match_ruling_set(
         raise AuditError("Somebody ruled at the same time. This is the newest state: look again.") from error
 
 
-def match_ruling_withdraw(*, match: OperationMatch, actor: User) -> bool:
-    """End the ruling in force, so that the machine's match counts again; False where there was none."""
-    return bool(_end(MatchRuling.objects.filter(match=match, ended_at=None), actor))
+def match_ruling_withdraw(*, match: OperationMatch, actor: User, seen: int | None = None) -> bool:
+    """End the ruling in force, so that the machine's match counts again; False where there was none.
+
+    `seen` is the ruling that the person saw in force: another one is not ended unseen.
+    """
+    with transaction.atomic():
+        _check_seen(match, seen)
+        return bool(_end(MatchRuling.objects.filter(match=match, ended_at=None), actor))
+
+
+def _check_seen(match: OperationMatch, seen: int | None) -> None:
+    OperationMatch.objects.select_for_update().get(pk=match.pk)
+    newest = MatchRuling.objects.filter(match=match, ended_at=None).select_related("decided_by").first()
+    if seen is not None and newest is not None and newest.pk != seen:
+        raise AuditError(
+            f"{newest.decided_by} ruled on this operation meanwhile. This is the newest state: look again."
+        )
 
 
 def _end(rulings: QuerySet[MatchRuling], actor: User) -> int:

@@ -47,8 +47,13 @@ def precedent_record(
     actor: User,
     decision: str = "",
     clause_id: str = "",
+    seen: int | None = None,
 ) -> Precedent:
-    """Keep a ruling on a site, with the code as the newest scan saw it; it replaces an earlier one."""
+    """Keep a ruling on a site, with the code as the newest scan saw it; it replaces an earlier one.
+
+    `seen` is the newest ruling that the person saw in force on the site, 0 for none: one that came since is
+    not replaced unseen.
+    """
     reason = _clean(reason)
     if not reason:
         raise AuditError("Say why: a ruling is kept with its reason.")
@@ -60,6 +65,8 @@ def precedent_record(
         raise AuditError(f"The policy has no clause {clause_id[:20]}.")
     with transaction.atomic():
         site = FallbackSite.objects.select_for_update().get(pk=site.pk)
+        if seen is not None:
+            ruling_check_seen(site=site, kind=kind, seen=seen)
         precedents_end(site=site, kinds=_REPLACES[kind], because=REPLACED)
         result = Result.objects.filter(site=site).select_related("scan_run").order_by("-scan_run_id").first()
         if result is None:
@@ -90,6 +97,18 @@ def precedent_record(
             source_path=precedent.get_absolute_url(),
         )
     return precedent
+
+
+def ruling_check_seen(*, site: FallbackSite, kind: PrecedentKind, seen: int) -> None:
+    """Raise where a ruling of a kind would replace one that is newer than the newest that was seen."""
+    FallbackSite.objects.select_for_update().get(pk=site.pk)
+    replaced = Precedent.objects.filter(site=site, kind__in=_REPLACES[kind], ended_at=None, pk__gt=seen)
+    newer = replaced.select_related("decided_by").order_by("-pk").first()
+    if newer is not None:
+        raise AuditError(
+            f"{newer.decided_by} ruled on this site meanwhile: {newer.ruling}. Look at it, then rule again "
+            "if it is still to be replaced."
+        )
 
 
 def precedents_end(*, site: FallbackSite, kinds: Sequence[PrecedentKind], because: str) -> int:

@@ -124,6 +124,11 @@ class SiteKnowledge:
     references: Sequence[KnownReference]
     entries: Sequence[dict[str, Any]]
 
+    @property
+    def newest_ruling(self) -> int:
+        """The newest ruling in force on the site; 0 for none."""
+        return max((ruling.id for ruling in self.rulings), default=0)
+
 
 def site_knowledge(
     *, site: FallbackSite, result: Result | None, seen: tuple[int, ...] | None

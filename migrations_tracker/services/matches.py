@@ -28,8 +28,12 @@ def match_rule(
     dtype: str = "",
     reason: str,
     actor: User,
+    seen: int | None = None,
 ) -> MatchRuling:
-    """Rule what an operation is in PyTorch, and ask for the capabilities to be derived again."""
+    """Rule what an operation is in PyTorch, and ask for the capabilities to be derived again.
+
+    `seen` is the ruling that the person saw in force, 0 for none.
+    """
     with transaction.atomic():
         ruling = match_ruling_set(
             match=match,
@@ -39,15 +43,16 @@ def match_rule(
             dtype=dtype,
             reason=reason,
             actor=actor,
+            seen=seen,
         )
         _ask_again(match.repository)
     return ruling
 
 
-def match_unrule(*, match: OperationMatch, actor: User) -> None:
+def match_unrule(*, match: OperationMatch, actor: User, seen: int | None = None) -> None:
     """Withdraw the ruling about an operation, and ask for the capabilities to be derived again."""
     with transaction.atomic():
-        if match_ruling_withdraw(match=match, actor=actor):
+        if match_ruling_withdraw(match=match, actor=actor, seen=seen):
             _ask_again(match.repository)
 
 

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from audit.models import FallbackSite, Precedent, PrecedentKind, Stance
 from audit.selectors.repository_policies import edition_of_row, policy_newest
-from audit.services.precedents import precedent_opinion_add, precedent_record
+from audit.services.precedents import precedent_opinion_add, precedent_record, ruling_check_seen
 from migrations_tracker.errors import PlanError
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.services.site_migrations import site_migration_transition
@@ -15,14 +15,21 @@ from migrations_tracker.services.site_migrations import site_migration_transitio
 _MOVES = {PrecedentKind.SUPPRESSED: Status.SUPPRESSED, PrecedentKind.ACCEPTED: Status.ACCEPTED}
 
 
-def precedent_follow(*, precedent: Precedent, site: FallbackSite, actor: User, reason: str = "") -> None:
-    """Rule on a site as a precedent ruled, and keep that it was followed: both or neither."""
+def precedent_follow(
+    *, precedent: Precedent, site: FallbackSite, actor: User, reason: str = "", seen: int | None = None
+) -> None:
+    """Rule on a site as a precedent ruled, and keep that it was followed: both or neither.
+
+    `seen` is the newest ruling that the person saw in force on the site: a newer one is not replaced unseen.
+    """
     if precedent.ended_at is not None:
         raise PlanError(f"Precedent {precedent.pk} is not in force any more: {precedent.ended_because}")
     said = f"As precedent {precedent.pk}: {reason.strip() or precedent.reason}"
     kind = PrecedentKind(precedent.kind)
     clause_id = _clause_here(precedent, site)
     with transaction.atomic():
+        if seen is not None:
+            ruling_check_seen(site=site, kind=kind, seen=seen)
         precedent_opinion_add(precedent=precedent, site=site, stance=Stance.AGREE, actor=actor, reason=reason)
         if kind in _MOVES:
             site_migration_transition(

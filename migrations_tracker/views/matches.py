@@ -69,6 +69,7 @@ def match_ruling(request: SignedInRequest, pk: int) -> HttpResponse:
                 dtype=data["dtype"],
                 reason=data["reason"],
                 actor=request.user,
+                seen=data["seen"] or 0,
             )
         except AuditError as error:
             form.add_error(None, str(error))
@@ -84,8 +85,14 @@ def match_ruling(request: SignedInRequest, pk: int) -> HttpResponse:
 def match_ruling_end(request: SignedInRequest, pk: int) -> HttpResponse:
     """Withdraw the ruling about an operation."""
     match = _match(pk)
-    match_unrule(match=match, actor=request.user)
-    messages.success(request, "The machine's match counts again.")
+    seen = request.POST.get("seen", "")
+    is_number = seen.isascii() and seen.isdecimal() and len(seen) < 18
+    try:
+        match_unrule(match=match, actor=request.user, seen=int(seen) if is_number else 0)
+    except AuditError as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, "The machine's match counts again.")
     return redirect(match)
 
 

@@ -33,6 +33,7 @@ from migrations_tracker.selectors.precedent_list import (
 from migrations_tracker.selectors.standings import repositories_seen_by, standing_of
 from migrations_tracker.services.precedents import precedent_follow
 from migrations_tracker.source_frames import frame_of_snippet
+from migrations_tracker.typed import typed_keep
 
 OPINIONS_SHOWN = 100
 _NUMBERED_LABEL = "Issue or pull request"
@@ -104,7 +105,9 @@ def precedent_opinion(request: SignedInRequest, pk: int) -> HttpResponse:
     reason = request.POST.get("reason", "")[:10_000]
     try:
         if request.POST.get("stance") == Stance.AGREE:
-            precedent_follow(precedent=precedent, site=site, actor=request.user, reason=reason)
+            precedent_follow(
+                precedent=precedent, site=site, actor=request.user, reason=reason, seen=_seen(request)
+            )
             messages.success(request, f"Ruled as precedent {precedent.pk} was.")
         else:
             precedent_opinion_add(
@@ -133,8 +136,10 @@ def site_ruling(request: SignedInRequest, pk: int) -> HttpResponse:
             reason=request.POST.get("reason", ""),
             clause_id=request.POST.get("clause", "").strip()[:12],
             actor=request.user,
+            seen=_seen(request),
         )
     except AuditError as error:
+        typed_keep(request)
         messages.error(request, str(error))
     else:
         messages.success(request, "Ruled. It is offered where the like of this site appears.")
@@ -178,6 +183,12 @@ def reference_detail(request: SignedInRequest, slug: str, kind: str, key: str) -
 def _pull_request(repository: Repository, number: str) -> PullRequest | None:
     is_number = number.isascii() and number.isdecimal() and len(number) < _MOST_DIGITS
     return PullRequest.objects.filter(repository=repository, number=number).first() if is_number else None
+
+
+def _seen(request: SignedInRequest) -> int:
+    """Return the newest ruling that the page showed; 0 where it showed none, or the form does not say."""
+    text = request.POST.get("seen", "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 18 else 0
 
 
 def _precedent(pk: int) -> Precedent:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
@@ -234,3 +236,40 @@ def test_the_pages_offer_precedents_to_those_who_may(sites: list[FallbackSite], 
         precedent.get_absolute_url(),
     ):
         assert client.get(address).status_code == 200, address
+
+
+def test_a_ruling_does_not_replace_a_newer_one_that_was_not_seen(
+    sites: list[FallbackSite], ada: User
+) -> None:
+    relu = of(sites, "relu")
+    root = Client()
+    root.force_login(make_user("root", is_superuser=True))
+    seen = re.findall(r'name="seen" value="(\d+)"', root.get(relu.get_absolute_url()).content.decode())
+    theirs = precedent_record(
+        site=relu, kind=PrecedentKind.CATEGORY, decision="A", reason="Root cause.", actor=ada
+    )
+    mine = {"ruling": "category:B", "reason": "Local.", "clause": "", "seen": seen[0]}
+    address = reverse("site-ruling", args=[relu.pk])
+    for given in (mine, {key: value for key, value in mine.items() if key != "seen"}):
+        page = root.post(address, given, follow=True).content.decode()
+        assert "ada ruled on this site meanwhile: Fix category: A." in page
+        assert "Local.</textarea>" in page
+        assert '<option value="category:B" selected>' in page
+    assert Precedent.objects.get(site=relu, ended_at=None) == theirs
+    root.post(address, {**mine, "seen": theirs.pk})
+    assert Precedent.objects.get(site=relu, ended_at=None).decision == "B"
+
+
+def test_following_a_precedent_does_not_replace_a_newer_ruling_that_was_not_seen(
+    sites: list[FallbackSite], ada: User
+) -> None:
+    relu, gelu = of(sites, "relu"), of(sites, "gelu")
+    none = precedent_record(site=relu, kind=PrecedentKind.NOT_A_SITE, reason="Shape data.", actor=ada)
+    theirs = precedent_record(
+        site=gelu, kind=PrecedentKind.CATEGORY, decision="A", reason="Root cause.", actor=ada
+    )
+    with pytest.raises(AuditError, match="ruled on this site meanwhile"):
+        precedent_follow(precedent=none, site=gelu, actor=ada, seen=0)
+    assert not PrecedentOpinion.objects.exists()
+    precedent_follow(precedent=none, site=gelu, actor=ada, seen=theirs.pk)
+    assert Precedent.objects.get(site=gelu, ended_at=None).kind == PrecedentKind.NOT_A_SITE

@@ -201,12 +201,13 @@ def test_the_lead_of_one_repository_rules_on_no_site_of_another(
     client.force_login(bob)
     ours = Precedent.objects.get(site=site)
     address, before = reverse("precedent-opinion", args=[ours.pk]), PrecedentOpinion.objects.count()
-    given = {"site": hidden.pk, "stance": "agree", "reason": "same"}
+    given: dict[str, object] = {"site": hidden.pk, "stance": "agree", "reason": "same"}
     assert client.post(address, given).status_code == 404
     make_member(bob, Role.READER, hidden.repository)
     assert client.post(address, given).status_code == 403
     assert PrecedentOpinion.objects.count() == before
     assert not Precedent.objects.filter(site=hidden, kind=PrecedentKind.NOT_A_SITE).exists()
     make_member(bob, Role.LEAD, hidden.repository)
+    given["seen"] = Precedent.objects.get(site=hidden).pk
     assert client.post(address, given).status_code == 302
     assert Precedent.objects.filter(site=hidden, kind=PrecedentKind.NOT_A_SITE).exists()

@@ -13,7 +13,7 @@ from audit.parity.operations import Operation, OperationKind
 from audit.services.matches import matches_store
 from migrations_tracker.roles import Role
 from migrations_tracker.services import matches as service
-from tests.factories import make_capability, make_member, store_capabilities
+from tests.factories import make_capability, make_member, make_user, store_capabilities
 
 LIST = "/matches/"
 
@@ -95,8 +95,30 @@ def test_only_who_has_the_right_may_rule(
     assert "aten::<wbr>erf" in text
     page = ada_client.get(address).content.decode()
     assert "It outranks the rule." in page
-    assert ada_client.post(f"{address}ruling/end/").status_code == 302
+    assert ada_client.post(f"{address}ruling/end/", {"seen": ruling.pk}).status_code == 302
     assert MatchRuling.objects.get().ended_by == ada
+
+
+def test_a_ruling_ends_no_other_one_that_was_not_seen(
+    ada_client: Client, ada: User, operations: dict[str, OperationMatch]
+) -> None:
+    make_member(ada, Role.LEAD)
+    match = operations["gpu_wibble"]
+    address = match.get_absolute_url()
+    assert 'name="seen" value="0"' in ada_client.get(address).content.decode()
+    theirs = service.match_rule(
+        match=match, verdict=Verdict.INFRASTRUCTURE, reason="Set-up.", actor=make_user("lin")
+    )
+    mine = {"verdict": "matched", "counterpart": "aten::erf", "direction": "forward", "reason": "same sum"}
+    refused = ada_client.post(f"{address}ruling/", {**mine, "seen": "0"})
+    assert refused.status_code == 422
+    assert "lin ruled on this operation meanwhile" in refused.content.decode()
+    assert f'name="seen" value="{theirs.pk}"' in refused.content.decode()
+    for given in ({}, {"seen": "0"}):
+        ada_client.post(f"{address}ruling/end/", given)
+    assert MatchRuling.objects.get(ended_at=None) == theirs
+    assert ada_client.post(f"{address}ruling/", {**mine, "seen": theirs.pk}).status_code == 302
+    assert MatchRuling.objects.get(ended_at=None).decided_by == ada
 
 
 def test_a_ruling_that_is_wrong_says_why_and_keeps_what_was_written(
