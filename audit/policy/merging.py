@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -25,6 +25,12 @@ def merge(base: Mapping[str, str], theirs: Mapping[str, str], mine: Mapping[str,
     published one stands and what was typed is told beside it.
     """
     return {key: _merged(base.get(key, ""), theirs.get(key, ""), typed) for key, typed in mine.items()}
+
+
+def merge_lists(*, base: Sequence[str], theirs: Sequence[str], mine: Sequence[str]) -> list[str]:
+    """Merge what somebody added to and took from the list `base` with what others made of it meanwhile."""
+    kept = [one for one in theirs if one in mine or one not in base]
+    return list(dict.fromkeys([*kept, *(one for one in mine if one not in base)]))
 
 
 def _merged(base: str, theirs: str, mine: str) -> Merged:

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from audit.errors import AuditError, RevisionMovedError
 from audit.knowledge.links import find_links
 from audit.models import EntryRevision, KnowledgeEntry, LinkOrigin
+from audit.policy.merging import merge_lists
 from audit.selectors.entry_links import Sight, attached_list, entry_html
 from audit.services.knowledge_entries import entry_create, entry_restore, entry_save
 from migrations_tracker.http import SignedInRequest
@@ -109,7 +110,8 @@ def entry_revert(request: SignedInRequest, pk: int) -> HttpResponse:
         entry_restore(
             entry=entry,
             number=int(number),
-            seen_number=int(seen) if _is_number(seen) else None,
+            # A form that does not say what it showed overtakes nothing.
+            seen_number=int(seen) if _is_number(seen) else 0,
             actor=request.user,
             repositories=repositories_seen_by(request.user),
         )
@@ -162,17 +164,30 @@ def _written(request: SignedInRequest, entry: KnowledgeEntry | None) -> HttpResp
 def _overtaken(
     request: SignedInRequest, entry: KnowledgeEntry | None, data: dict[str, Any]
 ) -> dict[str, object]:
-    """Show what saving would change in the revision that somebody else saved; the form goes on from it."""
-    newest = EntryRevision.objects.filter(entry=entry).select_related("author").latest("number")
+    """Show what saving would change in the revision that somebody else saved; the form goes on from it.
+
+    What was tagged or attached meanwhile is put beside what was typed, and what was taken away is not.
+    """
+    rows = EntryRevision.objects.filter(entry=entry).select_related("author", "entry")
+    newest = rows.latest("number")
     newest.attached = _attached_to(newest)
+    base = rows.filter(number=data["number"] or 0).first()
     typed = EntryRevision(
         title=data["title"],
         text=data["text"],
-        tags=_tags(data["tags"]),
-        attached=[line.strip() for line in data["attached"].splitlines() if line.strip()],
+        tags=merge_lists(
+            base=base.tags if base is not None else (), theirs=newest.tags, mine=_tags(data["tags"])
+        ),
+        attached=merge_lists(
+            base=_attached_to(base) if base is not None else (),
+            theirs=newest.attached,
+            mine=[line.strip() for line in data["attached"].splitlines() if line.strip()],
+        ),
     )
     values = request.POST.copy()
     values["number"] = str(newest.number)
+    values["tags"] = ", ".join(typed.tags)
+    values["attached"] = "\n".join(typed.attached or ())
     form = EntryForm(values)
     form.is_valid()
     return {"form": form, "newest": newest, "lines": revision_diff(before=newest, after=typed)}
@@ -207,7 +222,7 @@ def _save(
             attached=data["attached"].splitlines(),
             is_draft=is_draft,
             repositories=repositories_seen_by(request.user),
-            seen_number=data["number"] if entry else None,
+            seen_number=(data["number"] or 0) if entry else None,
             note=data["note"],
         )
     except AuditError:

@@ -110,7 +110,8 @@ def test_what_somebody_attached_meanwhile_is_not_dropped_unseen(mary: User, root
     entry_save(entry=entry, actor=mary, title="How", text="One.", attached=["rule:FT002"], is_draft=False)
     typed = {"title": "How", "text": "One.", "number": "1", "action": "publish"}
     text = root_client.post(edit, typed).content.decode()
-    assert "<del>- Attached to: rule:FT002</del>" in text
+    assert "Attached to: rule:FT002</del>" not in text
+    assert "rule:FT002</textarea>" in text
     assert root_client.post(edit, {**typed, "number": "2"}).status_code == 302
     assert not entry.links.exists()
     restore = reverse("entry-restore", args=[entry.pk])
@@ -118,6 +119,32 @@ def test_what_somebody_attached_meanwhile_is_not_dropped_unseen(mary: User, root
     assert not entry.links.exists(), "revision 3 came since"
     root_client.post(restore, {"revision": "2", "number": "3"})
     assert [str(link) for link in entry.links.all()] == ["rule:FT002"]
+
+
+def test_who_was_overtaken_keeps_what_they_attached_and_took_away(mary: User, root_client: Client) -> None:
+    entry = write(mary, "One.")
+    edit = reverse("entry-edit", args=[entry.pk])
+    given = {"title": "How", "text": "One.", "tags": "a, b", "attached": "rule:FT001\nrule:FT002"}
+    assert root_client.post(edit, {**given, "number": "1", "action": "publish"}).status_code == 302
+    theirs = {**given, "tags": "a, b, theirs", "attached": f"{given['attached']}\nrule:FT003"}
+    assert root_client.post(edit, {**theirs, "number": "2", "action": "publish"}).status_code == 302
+    mine = {**given, "tags": "b, mine", "attached": "rule:FT002\nrule:FT004", "number": "2"}
+    text = root_client.post(edit, {**mine, "action": "publish"}).content.decode()
+    assert "rule:FT002\nrule:FT003\nrule:FT004</textarea>" in text
+    assert 'value="b, theirs, mine"' in text
+    assert "<ins>+ Attached to: rule:FT002, rule:FT003, rule:FT004</ins>" in text
+
+
+def test_a_form_that_does_not_say_what_it_showed_overtakes_nothing(mary: User, root_client: Client) -> None:
+    entry = write(mary, "One.")
+    edit, restore = (reverse(name, args=[entry.pk]) for name in ("entry-edit", "entry-restore"))
+    typed = {"title": "How", "text": "Mine.", "action": "publish"}
+    response = root_client.post(edit, typed)
+    assert response.status_code == 422
+    assert 'name="number" value="1"' in response.content.decode()
+    root_client.post(restore, {"revision": "1"})
+    entry.refresh_from_db()
+    assert (entry.text, entry.latest_number) == ("One.", 1)
 
 
 def test_a_draft_keeps_what_it_is_to_be_attached_to(mary: User, root_client: Client) -> None:
