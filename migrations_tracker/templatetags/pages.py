@@ -24,7 +24,7 @@ from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import Comment, WorkUnit
 from migrations_tracker.models.notice import NoticeKind
 from migrations_tracker.models.site_migration import CAUSE_LABELS, STATUS_LABELS
-from migrations_tracker.roles import PAGES, Role
+from migrations_tracker.roles import PAGES, Role, Scope
 from migrations_tracker.selectors.search import CLOSE_MARK, OPEN_MARK
 from migrations_tracker.selectors.standings import standing_of
 from migrations_tracker.source_frames import SourceFrame
@@ -248,6 +248,8 @@ def may(context: template.Context, target: str, repository: Repository | None = 
     """
     user = context["request"].user
     need = PAGES[target if target in PAGES else str(resolve(target).url_name)]
+    if need.scope is Scope.SYSTEM:
+        return standing_of(user).everywhere >= need.write
     here: Role | None = getattr(user, "role_here", None)
     if repository is not None:
         here = standing_of(user).role_in(repository.pk)

@@ -150,4 +150,4 @@ def test_names_spelled_alike_are_suggested(
 
 
 def test_without_a_scan_the_page_says_what_to_do(ada_client: Client, db: None) -> None:
-    assert b"Add a repository" in ada_client.get(LIST).content
+    assert b"An administrator can add one" in ada_client.get(LIST).content

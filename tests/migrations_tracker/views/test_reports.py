@@ -365,7 +365,7 @@ def test_a_report_that_is_not_written_has_no_files(ada_client: Client, site: Fal
 
 
 def test_the_list_says_what_to_do_when_nothing_is_scanned(ada_client: Client) -> None:
-    assert b"Add a repository" in ada_client.get(LIST).content
+    assert b"An administrator can add one" in ada_client.get(LIST).content
 
 
 @pytest.mark.parametrize("path", ["{list}", "{report}"])
