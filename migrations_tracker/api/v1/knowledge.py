@@ -7,10 +7,8 @@ from typing import Annotated
 from django.http import StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from ninja import Query, Router, Schema
-from pydantic import Field
 
 from audit.knowledge.labels import JSON_LINES, label_lines
-from audit.policy.clauses import own_clause_plain
 from audit.selectors.field_precision import labels
 from audit.selectors.policy import ClausePage, clause_find, clauses_by_kind, clauses_of_rule
 from audit.selectors.rules import RulePage, rule_find, rule_list
@@ -20,13 +18,9 @@ from migrations_tracker.api.v1.problems import not_found
 from migrations_tracker.api.v1.security import ProgramRequest
 from migrations_tracker.api.v1.shapes import (
     ClauseOut,
-    OwnClauseOut,
-    PolicyOut,
-    PolicyVersionOut,
     RuleOut,
 )
 from migrations_tracker.selectors.clause_rests import sentences_resting
-from migrations_tracker.selectors.policy_pages import policy_page
 from migrations_tracker.selectors.standings import repositories_seen_by
 
 router = Router(tags=["knowledge"])
@@ -38,12 +32,6 @@ class LabelQuery(Schema):
     rule: Word = ""
     form: Word = ""
     commit: Word = ""
-
-
-class PolicyQuery(Schema):
-    """Which version of a repository's policy is meant: its number, or none for the one in force."""
-
-    version: Annotated[int | None, Field(ge=0, lt=2**31)] = None
 
 
 @router.get("/rules", response=list[RuleOut])
@@ -83,33 +71,6 @@ def clause_get(request: ProgramRequest, key: str) -> ClauseOut:
     if found is None:
         raise not_found("clause")
     return _clause(found)
-
-
-@router.get("/repositories/{slug}/policy", response=PolicyOut)
-def policy_get(request: ProgramRequest, slug: str, query: Annotated[PolicyQuery, Query()]) -> PolicyOut:
-    """Show the policy that a repository is held to, or was at a version by its number; 0 is the house's."""
-    page = policy_page(repository=repository_named(slug), number=query.version)
-    if page is None:
-        raise not_found("version of the policy")
-    return PolicyOut(
-        repository=page.repository.slug,
-        version=str(page.edition.version),
-        is_in_force=page.is_in_force,
-        levels={rule_id: level.value for rule_id, level in page.edition.levels.items()},
-        clauses=[OwnClauseOut(**own_clause_plain(clause)) for clause in page.own],
-        profile=page.profile_text,
-        versions=[
-            PolicyVersionOut(
-                version=str(one.version),
-                number=one.row.number,
-                what=one.row.what,
-                reason=one.row.reason,
-                author=str(one.row.author),
-                published_at=one.row.published_at,
-            )
-            for one in page.named_versions
-        ],
-    )
 
 
 def _rule(page: RulePage) -> RuleOut:

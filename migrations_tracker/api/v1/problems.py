@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from ninja import NinjaAPI, Schema
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
-from audit.errors import AuditError
+from audit.errors import AuditError, PolicyMovedError
 from audit.scanner.errors import ScanError
 from migrations_tracker.errors import ChangedMeanwhileError, PlanError
 from migrations_tracker.lifecycle import TransitionNotAllowedError
@@ -94,12 +94,15 @@ def problems_register(api: NinjaAPI) -> None:
     def _missing(request: HttpRequest, error: Http404) -> HttpResponse:
         return problem(HTTPStatus.NOT_FOUND, "There is no such thing.")
 
-    @api.exception_handler(ChangedMeanwhileError)
-    def _changed(request: HttpRequest, error: ChangedMeanwhileError) -> HttpResponse:
-        return problem(HTTPStatus.CONFLICT, str(error))
+    for moved in (ChangedMeanwhileError, PolicyMovedError):
+        api.add_exception_handler(moved, _changed)
 
     for kind in (PlanError, AuditError, ScanError, MachineryError, TransitionNotAllowedError):
         api.add_exception_handler(kind, _not_done)
+
+
+def _changed(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse:
+    return problem(HTTPStatus.CONFLICT, str(error))
 
 
 def _not_done(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse:

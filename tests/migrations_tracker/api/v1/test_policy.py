@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from audit.models import FallbackSite, Repository
+from audit.models import FallbackSite, Repository, RepositoryPolicy
 from audit.policy.clauses import load_policy
 from audit.selectors import repository_policies
+from migrations_tracker.roles import Role
 from migrations_tracker.selectors import policy_pages
 from tests.factories import make_own_policy, make_repository, make_user
-from tests.migrations_tracker.api.v1.conftest import Ask
+from tests.migrations_tracker.api.v1.conftest import Ask, asker
 
 
 def test_a_clause_says_what_rests_on_it(ask: Ask) -> None:
@@ -78,3 +79,85 @@ def test_the_version_in_force_goes_with_the_house_s_policy_of_today(
         (f"{repository.slug}:2+2", f"{repository.slug}:1+1"),
         (f"{repository.slug}:1+1", "1"),
     ]
+
+
+CLAUSE = {
+    "title": "No host body in the solver",
+    "kind": "forbidden",
+    "text": "The solver crate has no host body.",
+    "reason": "No host memory is left.",
+    "pytorch": "None on CUDA either.",
+    "rules": ["FT005", "FT001"],
+    "forms": ["early-return"],
+    "why": "Agreed.",
+}
+
+
+class TestPublishing:
+    """Levels and clauses of a repository's own, as the pages publish them."""
+
+    @pytest.fixture
+    def lead(self, repository: Repository) -> Ask:
+        return asker(make_user("lena", role=Role.LEAD))
+
+    @pytest.fixture
+    def address(self, repository: Repository) -> str:
+        return f"repositories/{repository.slug}/policy"
+
+    def test_levels_are_a_version_that_names_its_author(self, lead: Ask, address: str) -> None:
+        body = {"levels": {"FT014": "none"}, "why": "Kept as prose.", "version": 0}
+        answer = lead("PUT", f"{address}/levels", body)
+        assert answer.status_code == 200
+        found = answer.json()
+        assert (found["version"], found["levels"]) == ("1+1", {"FT014": "none"})
+        assert (found["versions"][0]["author"], found["versions"][0]["reason"]) == ("lena", "Kept as prose.")
+        more = lead("PUT", f"{address}/levels", {"levels": {"FT001": "note"}, "why": "Late.", "version": 1})
+        assert more.json()["levels"] == {"FT001": "note", "FT014": "none"}
+
+    def test_a_clause_is_added_changed_and_dropped(self, lead: Ask, address: str) -> None:
+        added = lead("POST", f"{address}/clauses", {**CLAUSE, "version": 0})
+        assert added.status_code == 201
+        (clause,) = added.json()["clauses"]
+        assert (clause["id"], clause["rules"], clause["forms"]) == (
+            "P1",
+            ["FT001", "FT005"],
+            ["early-return"],
+        )
+        changed = lead("PUT", f"{address}/clauses/P1", {**CLAUSE, "text": "None at all.", "version": 1})
+        assert changed.json()["clauses"][0]["text"] == "None at all."
+        assert lead("PUT", f"{address}/clauses/P2", {**CLAUSE, "version": 2}).status_code == 422
+        dropped = lead("POST", f"{address}/clauses/p1/drop", {"why": "The crate is gone.", "version": 2})
+        assert (dropped.json()["clauses"], dropped.json()["version"]) == ([], "1+3")
+
+    def test_what_was_published_meanwhile_is_not_overwritten(
+        self, lead: Ask, address: str, repository: Repository
+    ) -> None:
+        make_own_policy(repository, make_user("hedy"))
+        asked = (
+            ("PUT", f"{address}/levels", {"levels": {"FT001": "note"}, "why": "x", "version": 1}),
+            ("POST", f"{address}/clauses", {**CLAUSE, "version": 1}),
+            ("PUT", f"{address}/clauses/P1", {**CLAUSE, "version": 1}),
+            ("POST", f"{address}/clauses/P1/drop", {"why": "x", "version": 1}),
+        )
+        assert [lead(*one).status_code for one in asked] == [409] * 4
+        assert RepositoryPolicy.objects.count() == 2
+
+    def test_what_does_not_fit_is_refused(self, lead: Ask, address: str) -> None:
+        for body in (
+            {"levels": {"FT099": "none"}, "why": "x", "version": 0},
+            {"levels": {"FT001": "off"}, "why": "x", "version": 0},
+            {"levels": {"FT001": "note"}, "why": " ", "version": 0},
+            {"levels": {"FT001": "note"}, "why": "x"},
+        ):
+            assert lead("PUT", f"{address}/levels", body).status_code == 422
+        for changes in ({"rules": ["FT099"]}, {"forms": ["x"]}, {"kind": "law"}, {"title": " "}):
+            assert lead("POST", f"{address}/clauses", {**CLAUSE, **changes, "version": 0}).status_code == 422
+        assert not RepositoryPolicy.objects.exists()
+
+    def test_an_engineer_publishes_nothing(self, ask: Ask, address: str) -> None:
+        body = {"levels": {"FT014": "none"}, "why": "x", "version": 0}
+        assert ask("PUT", f"{address}/levels", body).status_code == 403
+        assert ask("POST", f"{address}/clauses", {**CLAUSE, "version": 0}).status_code == 403
+        assert ask("PUT", f"{address}/clauses/P1", {**CLAUSE, "version": 0}).status_code == 403
+        assert ask("POST", f"{address}/clauses/P1/drop", {"why": "x", "version": 0}).status_code == 403
+        assert not RepositoryPolicy.objects.exists()
