@@ -11,7 +11,7 @@ from audit.claims.bearing import FALLBACK_RULES, Held, Measured, Place, hold_cla
 from audit.claims.descriptions import told_by
 from audit.claims.finding import Claim, find_claims
 from audit.rules.base import Rule
-from audit.scanner.baseline import Baseline, Comparison, compare, earlier_results
+from audit.scanner.baseline import Baseline, Comparison, baseline_of_report, compare, earlier_results
 from audit.scanner.cache import DirectoryCache
 from audit.scanner.errors import ScanError
 from audit.scanner.kept import KeptReports
@@ -96,7 +96,7 @@ def check_range(
             reports=reports,
         )
         before = with_levels(before, overrides)
-        baseline = Baseline(before.results, frozenset(entry.path for entry in before.manifest))
+        baseline = baseline_of_report(before)
         stood = {(entry.path, entry.blob_id) for entry in before.manifest}
     except ScanError as error:
         if "no Rust file" not in str(error):

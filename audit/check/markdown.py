@@ -53,7 +53,7 @@ def _lines(check: Check, names: Mapping[str, str]) -> Iterator[str]:
             "Gone", ("rule", "where it was", "what became of it"), list(_rows_of_gone(check, names))
         )
     yield from _claims(check)
-    yield from _not_seen(check)
+    yield from _not_seen(check, names)
 
 
 def _headline(new: int, gone: int) -> str:
@@ -92,7 +92,12 @@ def _claims(check: Check) -> Iterator[str]:
             yield f"  {escaped(held.text)}"
 
 
-def _not_seen(check: Check) -> Iterator[str]:
+def _not_seen(check: Check, names: Mapping[str, str]) -> Iterator[str]:
+    late = [one for one in check.comparison.not_read_before if not is_suppressed(one.result)]
+    if late:
+        seen = [(_rule(one.result, names), _where(one.result), escaped(one.not_read_before)) for one in late]
+        title = "Seen now, in files that could not be read whole before: not known to be new"
+        yield from _table(title, ("rule", "where", "why it was not seen"), seen)
     unseen = check.comparison.unseen
     if unseen:
         rows = [(code(one.result.path), escaped(one.reason)) for one in unseen]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from posixpath import splitext
 from typing import Any
@@ -31,20 +31,29 @@ _DOUBTFUL = frozenset({FileStatus.PARTIAL, FileStatus.FAILED, FileStatus.MISSING
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """An earlier scan: its results (suppressed ones too), the files it knew, and its guid."""
+    """An earlier scan: its results (suppressed ones too), the files it knew, and its guid.
+
+    `unread` are the files that it could not read whole, each with the reason: what they held is not known.
+    """
 
     results: tuple[Result, ...]
     paths: frozenset[str]
     guid: str = ""
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedResult:
-    """A result of this scan, its state against the baseline, and what it was there."""
+    """A result of this scan, its state against the baseline, and what it was there.
+
+    `not_read_before` says why the baseline could not have seen it: its file was not read whole. Whoever
+    mends that file has not brought what stands in it, so it is not new.
+    """
 
     result: Result
     state: BaselineState
     earlier: Result | None = None
+    not_read_before: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +81,14 @@ class Comparison:
     unseen: tuple[UnseenResult, ...] = ()
     baseline_guid: str = ""
 
+    @property
+    def not_read_before(self) -> list[ComparedResult]:
+        """The results that the baseline could not have seen."""
+        return [compared for compared in self.results if compared.not_read_before]
+
     def count(self, state: BaselineState) -> int:
-        """Count the results of this scan in a state."""
-        return sum(compared.state is state for compared in self.results)
+        """Count the results of this scan in a state, without those that the baseline could not have seen."""
+        return sum(compared.state is state and not compared.not_read_before for compared in self.results)
 
 
 def read_baseline(path: Path) -> Baseline:
@@ -120,7 +134,7 @@ def compare(report: ScanReport, baseline: Baseline) -> Comparison:
     """
     _require_same_tree(report, baseline)
     matches = match_results(_known(baseline), report.results, lambda keys: _codes(baseline, keys))
-    results = tuple(_compared(report.results[match.result], match, baseline.results) for match in matches)
+    results = tuple(_compared(report.results[match.result], match, baseline) for match in matches)
     found_again = {match.site_id for match in matches}
     why_unseen = _WhyUnseen(report)
     absent, unseen = [], []
@@ -143,10 +157,27 @@ def _baseline_of(log: Mapping[str, Any]) -> Baseline:
         raise ValueError(f"{len(runs)} runs of {TOOL_NAME}")
     [run] = runs
     standing = [each for each in run.get("results", []) if each.get("baselineState") != BaselineState.ABSENT]
-    artifacts = [artifact["location"]["uri"] for artifact in run.get("artifacts", [])]
+    known = {
+        path_from_uri(one["location"]["uri"]): one.get("properties", {}) for one in run.get("artifacts", [])
+    }
+    unread = {
+        path: f"{told['status']}: {told.get('reason', '')}"
+        for path, told in known.items()
+        if told.get("status") in _DOUBTFUL
+    }
     results = tuple(result_from_sarif(each) for each in standing)
-    paths = {path_from_uri(uri) for uri in artifacts} | {result.path for result in results}
-    return Baseline(results, frozenset(paths), run.get("automationDetails", {}).get("guid", ""))
+    paths = frozenset(known) | {result.path for result in results}
+    return Baseline(results, paths, run.get("automationDetails", {}).get("guid", ""), unread)
+
+
+def baseline_of_report(report: ScanReport) -> Baseline:
+    """Take a scan that was just made as the baseline of another."""
+    unread = {
+        entry.path: f"{entry.status.value}: {entry.reason}"
+        for entry in report.manifest
+        if entry.status in _DOUBTFUL
+    }
+    return Baseline(report.results, frozenset(entry.path for entry in report.manifest), unread=unread)
 
 
 def _require_same_tree(report: ScanReport, baseline: Baseline) -> None:
@@ -178,11 +209,14 @@ def _codes(baseline: Baseline, keys: Iterable[int]) -> dict[int, str]:
     return {key: baseline.results[key].snippet for key in keys}
 
 
-def _compared(result: Result, match: Match, known: Sequence[Result]) -> ComparedResult:
+def _compared(result: Result, match: Match, baseline: Baseline) -> ComparedResult:
     """Tell how a result stands. Lines may move without a change that anybody needs to see."""
     if match.site_id is None:
-        return ComparedResult(result, BaselineState.NEW)
-    earlier = known[match.site_id]
+        why = baseline.unread.get(result.path, "")
+        return ComparedResult(
+            result, BaselineState.UNCHANGED if why else BaselineState.NEW, not_read_before=why
+        )
+    earlier = baseline.results[match.site_id]
     is_same = match.match_pass is MatchPass.FINGERPRINT and _standing(result) == _standing(earlier)
     state = BaselineState.UNCHANGED if is_same else BaselineState.UPDATED
     return ComparedResult(result, state, earlier)

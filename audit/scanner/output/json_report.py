@@ -90,7 +90,11 @@ def _results(report: ScanReport, comparison: Comparison | None, names: dict[str,
     if comparison is None:
         return [_result(result, names) for result in report.results]
     shown = [
-        {**_result(compared.result, names), "baseline_state": compared.state.value}
+        {
+            **_result(compared.result, names),
+            "baseline_state": compared.state.value,
+            **({"not_read_before": compared.not_read_before} if compared.not_read_before else {}),
+        }
         for compared in comparison.results
     ]
     for gone in comparison.absent:

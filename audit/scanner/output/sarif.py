@@ -118,7 +118,10 @@ def _results(
         yield from (_result(report, result, index_of) for result in report.results)
         return
     for compared in comparison.results:
-        yield {**_result(report, compared.result, index_of), "baselineState": compared.state.value}
+        sarif = {**_result(report, compared.result, index_of), "baselineState": compared.state.value}
+        if compared.not_read_before:
+            sarif["properties"]["notReadBefore"] = compared.not_read_before
+        yield sarif
     for gone in comparison.absent:
         sarif = {**_result(report, gone.result, index_of), "baselineState": BaselineState.ABSENT.value}
         if gone.outcome:

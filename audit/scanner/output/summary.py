@@ -102,6 +102,11 @@ def _against_baseline(comparison: Comparison, style: Style) -> Iterator[str]:
     counts = [f"{comparison.count(state)} {state.value}" for state in states]
     yield ""
     yield f"  Against the baseline: {', '.join(counts)}, {len(comparison.absent)} absent"
+    if comparison.not_read_before:
+        yield ""
+        yield style.paint("In files that the baseline could not read whole: not known to be new", "bold")
+        for late in comparison.not_read_before:
+            yield f"  {_place(late.result)}  {style.paint(visible(late.not_read_before), 'yellow')}"
     if comparison.absent:
         yield ""
         yield style.paint("Absent since the baseline", "bold")

@@ -174,6 +174,30 @@ def test_a_file_of_the_change_that_does_not_parse_is_told_of(
     assert "Not read whole" not in capsys.readouterr().out, "that file was so before"
 
 
+def test_who_mends_a_file_that_did_not_parse_brings_none_of_what_stood_in_it(
+    tree: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    torn = "pub fn torn( {{{ <<<<<<< HEAD\n" + fallback("gelu")
+    commit_files(tree, {"src/torn.rs": torn}, "Tear it")
+    commit_files(tree, {"src/torn.rs": fallback("gelu"), "src/new.rs": "pub fn more() {}\n"}, "Mend it")
+    ends = ["topic~1", "topic", "--repository", str(tree), "--jobs", "1"]
+    log = tmp_path / "check.sarif"
+    assert main([*ends, "--sarif", str(log)]) == 0
+    text = capsys.readouterr().out
+    assert "## Nothing new" in text
+    assert "### Seen now, in files that could not be read whole before: not known to be new" in text
+    assert "| partial: does not parse at line 1, 3, 4, 6, 8 |" in text
+    told = [
+        result
+        for result in json.loads(log.read_text())["runs"][0]["results"]
+        if "notReadBefore" in result["properties"]
+    ]
+    assert {result["baselineState"] for result in told} == {"unchanged"}
+    assert "FT001" in {result["ruleId"] for result in told}
+    commit_files(tree, {"src/new.rs": fallback("silu")}, "Add one")
+    assert main(["topic~2", *ends[1:]]) == 1, "another file is new all the same"
+
+
 @pytest.mark.parametrize("words", [("nowhere", "topic"), ("main", "--upload-pack=x"), ("-x", "topic")])
 def test_what_is_no_revision_fails_the_check_and_is_no_result(
     tree: Path, words: tuple[str, str], capsys: pytest.CaptureFixture[str]
