@@ -133,7 +133,7 @@ def compare(report: ScanReport, baseline: Baseline) -> Comparison:
     of the absent ones is in the report, if the scan was asked for it.
     """
     _require_same_tree(report, baseline)
-    matches = match_results(_known(baseline), report.results, lambda keys: _codes(baseline, keys))
+    matches = match_results(_known(baseline, report), report.results, lambda keys: _codes(baseline, keys))
     results = tuple(_compared(report.results[match.result], match, baseline) for match in matches)
     found_again = {match.site_id for match in matches}
     why_unseen = _WhyUnseen(report)
@@ -189,8 +189,9 @@ def _require_same_tree(report: ScanReport, baseline: Baseline) -> None:
         )
 
 
-def _known(baseline: Baseline) -> list[KnownSite]:
+def _known(baseline: Baseline, report: ScanReport) -> list[KnownSite]:
     """Return the results of a baseline as sites, by their places in it."""
+    files = {entry.path for entry in report.manifest}
     return [
         KnownSite(
             site_id=index,
@@ -200,6 +201,7 @@ def _known(baseline: Baseline) -> list[KnownSite]:
             partial_fingerprints=result.partial_fingerprints,
             may_have_changed=True,
             start_line=result.region.start_line,
+            file_is_gone=result.path not in files,
         )
         for index, result in enumerate(baseline.results)
     ]

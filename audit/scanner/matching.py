@@ -61,7 +61,7 @@ class KnownSite:
     `may_have_changed` tells a site that the scan could look at and that was open before it: only such a
     site can be the earlier form of an edited place. One that `may_return` was gone before it, and so is its
     file: it is known again by its whole function, wherever that stands by now. `start_line` is 0 where it
-    is not known.
+    is not known. `file_is_gone` tells that no file has the site's path any more.
     """
 
     site_id: int
@@ -72,6 +72,7 @@ class KnownSite:
     may_have_changed: bool
     start_line: int = 0
     may_return: bool = False
+    file_is_gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,7 @@ class _Matcher:
 
     def __init__(self, known: Sequence[KnownSite], results: Sequence[Result]) -> None:
         self._sites = {site.site_id: site for site in sorted(known, key=lambda site: site.site_id)}
+        self._paths_known = frozenset(site.path for site in known)
         self._all = results
         self._results = dict(enumerate(results))
         self._found: dict[int, Match] = {}
@@ -145,6 +147,9 @@ class _Matcher:
         self._pair(MatchPass.MOVED, sites, _tail, at_least=_SAME)
         self._pair(MatchPass.MOVED, sites, _tail, at_least=_SIMILAR)
         self._pair(MatchPass.SAME_BODY, sites, partial(_fingerprint, key=BODY_KEY, with_path=False))
+        # A file that took another name and does not parse there may show another side of what stood in it.
+        left = [site for site in sites if site.file_is_gone]
+        self._pair(MatchPass.RESPELLED, left, self._family_in_new_file)
         self._pair(MatchPass.SAME_BODY, sites, self._telling_code)
         self._pair(MatchPass.SAME_BODY, sites, self._telling_file, at_least=_SAME_CODE)
 
@@ -152,6 +157,11 @@ class _Matcher:
         """Pair what comes back as it was, after its file took another name."""
         gone = [site for site in self._sites.values() if site.may_return]
         self._pair(MatchPass.SAME_BODY, gone, partial(_fingerprint, key=BODY_KEY, with_path=False))
+
+    def _family_in_new_file(self, one: KnownSite | Result) -> Hashable | None:
+        family, tail = _FAMILY_OF.get(one.rule_id), _tail(one)
+        is_new = isinstance(one, KnownSite) or one.path not in self._paths_known
+        return (family, *tail[1:]) if family is not None and tail is not None and is_new else None
 
     def _telling_code(self, one: KnownSite | Result) -> Hashable | None:
         return (one.rule_id, self._words_of(one)) if self._is_telling(one) else None
@@ -285,7 +295,7 @@ def _family(one: KnownSite | Result) -> Hashable | None:
     return None if family is None or not one.symbol else (family, one.symbol)
 
 
-def _tail(one: KnownSite | Result) -> Hashable | None:
+def _tail(one: KnownSite | Result) -> tuple[str, ...] | None:
     """Return the item's path inside its module: a file that is renamed or moved takes it along."""
     *_, owner, name = "", *one.symbol.split("::")
     if not name:

@@ -109,7 +109,9 @@ def _known_sites(
         state, form = states.get(site_id), parents.forms.get(site_id)
         if form is not None:
             can_see = coverage.could_see(rule_id=form.rule_id, path=form.path)
-            known[site_id] = Known(replace(form, may_have_changed=can_see), parents.commits[site_id])
+            is_gone = form.path not in coverage.files_known
+            form = replace(form, may_have_changed=can_see, file_is_gone=is_gone)
+            known[site_id] = Known(form, parents.commits[site_id])
             continue
         was_open = state.is_open if state is not None else not parents.are_all_scanned
         site = known_site((site_id, rule_id, symbol, path, fingerprints), state, coverage, was_open=was_open)
@@ -131,6 +133,7 @@ def known_site(
         may_have_changed=was_open and coverage.could_see(rule_id=rule_id, path=path),
         start_line=state.start_line if state is not None and state.path == path else 0,
         may_return=not was_open and path not in coverage.files_known,
+        file_is_gone=path not in coverage.files_known,
     )
 
 

@@ -213,3 +213,15 @@ def test_a_result_that_has_only_the_new_version_is_still_its_item() -> None:
         [as_known(with_prints("ops::relu", v1="one"))], [with_prints("ops::relu", v2="two")]
     )
     assert (match.site_id, match.match_pass is MatchPass.FINGERPRINT) == (1, False)
+
+
+def test_what_another_rule_sees_in_a_file_that_took_another_name_is_the_same_site() -> None:
+    before = place("FT001", "c::a::relu", 10, "one")
+    torn = replace(place("FT008", "c::b::relu", 11, "two"), path="b")
+    gone = replace(known_as(1, before), file_is_gone=True)
+    (match,) = match_results([gone], [torn])
+    assert (match.site_id, match.match_pass) == (1, MatchPass.RESPELLED)
+    (stayed,) = match_results([replace(gone, file_is_gone=False)], [torn])
+    assert stayed.site_id is None, "its own file tells what became of it"
+    (other,) = match_results([gone, replace(known_as(2, before), symbol="c::b::exp", path="b")], [torn])
+    assert other.site_id is None, "a file that was there is not the one that took another name"
