@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from audit.models import CapabilityGap, FallbackSite, Repository
 from migrations_tracker.models import Suppression, SuppressionStatus
@@ -33,7 +33,7 @@ _SELECTED = {
 }
 
 
-def suppressions_of(*, repository: Repository, standing: Standing) -> QuerySet[Suppression]:
+def _suppressions_of(*, repository: Repository, standing: Standing) -> QuerySet[Suppression]:
     """Select a repository's suppressions, the newest first."""
     mine = Q(site__repository=repository) | Q(gap__repository=repository)
     return Suppression.objects.filter(mine, _SELECTED[standing]).order_by("-pk")
@@ -43,10 +43,17 @@ def suppression_list(
     *, repository: Repository, standing: Standing, before: int = 0, size: int = PAGE_SIZE
 ) -> Sequence[Suppression]:
     """List a page of them; one more than `size` where there are more."""
-    found = suppressions_of(repository=repository, standing=standing).select_related(
+    found = _suppressions_of(repository=repository, standing=standing).select_related(
         "site", "gap", "requested_by", "decided_by"
     )
     return list((found.filter(pk__lt=before) if before else found)[: size + 1])
+
+
+def suppression_counts(*, repository: Repository) -> dict[Standing, int]:
+    """Count a repository's suppressions by how far they are; what has none counts 0."""
+    mine = Suppression.objects.filter(Q(site__repository=repository) | Q(gap__repository=repository))
+    counts = mine.aggregate(**{one.name: Count("pk", filter=chosen) for one, chosen in _SELECTED.items()})
+    return {one: counts[one.name] for one in Standing}
 
 
 def suppression_newest(*, subject: FallbackSite | CapabilityGap) -> Suppression | None:

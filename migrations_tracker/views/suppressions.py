@@ -15,8 +15,8 @@ from migrations_tracker.selectors.suppressions import (
     PAGE_SIZE,
     STANDING_LABELS,
     Standing,
+    suppression_counts,
     suppression_list,
-    suppressions_of,
 )
 from migrations_tracker.services.suppressions import suppression_reject
 
@@ -36,11 +36,11 @@ def suppression_index(request: SignedInRequest, slug: str) -> HttpResponse:
         standing=standing,
         before=int(before) if before.isascii() and before.isdigit() and len(before) < 18 else 0,
     )
+    counts = suppression_counts(repository=repository)
     context = {
         "repository": repository,
         "standing": standing.value,
-        "standings": [(one.value, label) for one, label in STANDING_LABELS.items()],
-        "waiting": suppressions_of(repository=repository, standing=Standing.ASKED).count(),
+        "standings": [(one.value, label, counts[one]) for one, label in STANDING_LABELS.items()],
         "suppressions": found[:PAGE_SIZE],
         "next": found[PAGE_SIZE - 1].pk if len(found) > PAGE_SIZE else 0,
     }

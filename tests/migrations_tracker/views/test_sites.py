@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -166,7 +167,10 @@ def test_a_suppression_is_asked_for_and_ruled_about(
     assert "Nothing waits for a ruling." in ada_client.get(f"{listed}?before=x").content.decode()
     ruling = {"to": "suppressed", "reason": "fine", "expires_on": "2098-01-01", "version": str(version + 3)}
     assert transition(lea_client, site, **ruling).status_code == 302
-    assert "2098-01-01" in lea_client.get(f"{listed}?state=in-force").content.decode()
+    text = lea_client.get(f"{listed}?state=in-force").content.decode()
+    assert "2098-01-01" in text
+    counted = re.findall(r"<b>(\d+)</b> ([A-Z][a-z ]+)</a>", text)
+    assert counted == [("0", "Asked for"), ("1", "In force"), ("2", "Ended or rejected")]
 
 
 def test_a_step_on_an_old_page_changes_nothing(ada_client: Client, site: FallbackSite, ada: User) -> None:
