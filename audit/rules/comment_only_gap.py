@@ -124,11 +124,8 @@ class CommentOnlyGap(Rule):
 
 def _gaps_of_types(judgement: Judgement) -> Iterator[Candidate]:
     """Yield the documentation of types that says what their functions do: hand a target to the host."""
-    stand_ins = judgement.paths.stand_ins
     handing = {
-        (function.unit.path, function.self_type)
-        for function in judgement.product_functions
-        if any(True for _ in stand_ins.for_targets(function))
+        (one.function.unit.path, one.function.self_type) for one in judgement.paths.stand_ins.for_all_targets
     }
     for path in sorted({path for path, _ in handing}):
         unit = judgement.workspace.units[path]

@@ -75,8 +75,9 @@ class DisabledGpuTest(Rule):
         probes = Probes(judgement)
         leaving = _leaving_macros(judgement)
         orphans = Orphans(judgement.workspace)
+        left_out = {path for path, unit in judgement.workspace.units.items() if orphans.has(unit)}
         for function in judgement.workspace.functions:
-            if not function.is_test_code or not function.has_body or orphans.has(function.unit):
+            if not function.is_test_code or not function.has_body or function.unit.path in left_out:
                 continue
             if function.is_test and not judgement.summaries.is_device_off(function):
                 yield from _early_returns(function, probes, leaving)
@@ -126,12 +127,13 @@ def _leaving_macros(judgement: Judgement) -> frozenset[str]:
 def _green_when_refused(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
     """Yield where a device test compares only what has worked, and prints that the rest has not."""
     facts = function.facts
-    asserting = [call for call in facts.calls if call.kind == CallKind.MACRO and _ASSERTS.search(call.name)]
-    if not asserting or not judgement.reach.opens_device(function):
+    rest = [(index, one) for index, one in enumerate(facts.regions) if one.kind == RegionKind.ELSE]
+    if not rest or not judgement.reach.opens_device(function):
         return
-    for index, region in enumerate(facts.regions):
+    asserting = [call for call in facts.calls if call.kind == CallKind.MACRO and _ASSERTS.search(call.name)]
+    for index, region in rest if asserting else ():
         condition = function.text(region.condition_start, region.condition_end).strip()
-        if region.kind != RegionKind.ELSE or not _DONE.search(condition):
+        if not _DONE.search(condition):
             continue
         inside = [call for call in facts.calls if index in function.ancestors(call.region)]
         macros = [call.name for call in inside if call.kind == CallKind.MACRO]

@@ -166,9 +166,7 @@ class DispatchOnlyDispatch(Rule):
                 if _is_known(path, seen):
                     continue
                 yield judgement.host_path_candidate(path, "device-branch-to-host")
-        for function in judgement.product_functions:
-            for stand_in in judgement.paths.stand_ins.for_targets(function):
-                yield stand_in_candidate(stand_in)
+        yield from map(stand_in_candidate, judgement.paths.stand_ins.for_all_targets)
 
 
 def _is_known(path: HostPath, seen: set[tuple[int, int]]) -> bool:

@@ -122,7 +122,7 @@ class EprintlnDegrade(Rule):
 
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield the first print of each failure path."""
-        for function in judgement.product_functions:
+        for function in judgement.product_functions_where(_prints, _prints):
             if function.unit.target_kind != "lib":
                 continue
             seen: set[int] = set()
@@ -135,6 +135,10 @@ class EprintlnDegrade(Rule):
                     yield Candidate(
                         function.unit, call.start, call.end, function, failure.form, guard=failure.subject
                     )
+
+
+def _prints(function: Fn) -> bool:
+    return any(call.kind == CallKind.MACRO and call.name in _PRINTS for call in function.facts.calls)
 
 
 def _speaks_of_device(judgement: Judgement, function: Fn) -> bool:

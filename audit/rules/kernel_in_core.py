@@ -203,8 +203,9 @@ class KernelInCore(Rule):
         for unit in judgement.workspace.units.values():
             if _is_core(judgement, unit):
                 yield from unit.told_once(_texts, _texts)
-        for function in judgement.product_functions:
-            if _is_core(judgement, function.unit):
+        core = {path for path, unit in judgement.workspace.units.items() if _is_core(judgement, unit)}
+        for function in judgement.product_functions if core else ():
+            if function.unit.path in core:
                 yield from _code(judgement, function)
 
 

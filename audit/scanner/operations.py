@@ -34,7 +34,12 @@ class Operations:
     @cached_property
     def all(self) -> tuple[Fn, ...]:
         """The GPU operations, in the order of the workspace's functions."""
-        found = [function for function in self._judgement.product_functions if self._is_operation(function)]
+        near = {*self._summaries.launching, *self._summaries.reads, *self._driving}
+        found = [
+            function
+            for function in self._judgement.product_functions
+            if function.index in near and self._is_operation(function)
+        ]
         chosen = {function.index for function in found}
         return tuple(function for function in found if not self._is_part(function, chosen))
 
@@ -68,7 +73,7 @@ class Operations:
         launches = function.index in self._summaries.launching
         reads = function.index in self._summaries.reads
         drives = function.index in self._driving
-        if not (launches or reads or drives) or self._is_no_operator(function):
+        if self._is_no_operator(function):
             return False
         signature = self._signature(function)
         takes_data = self._data_type.search(signature) is not None
@@ -105,20 +110,27 @@ class Operations:
     def _driving(self) -> frozenset[int]:
         """The functions of GPU crates that call the driver, directly or through another one of them."""
         names = frozenset(self._judgement.profile.launch.driver_calls)
+        graph = self._summaries.graph
         located = [one for one in self._judgement.product_functions if self._judgement.is_gpu_located(one)]
+        calling = graph.calling(names)
         direct = {
             one.index
             for one in located
-            if any(call.name in names and call.kind == CallKind.METHOD for call in one.facts.calls)
+            if one.index in calling
+            and any(call.name in names and call.kind == CallKind.METHOD for call in one.facts.calls)
         }
+        near = graph.calling_any(graph.workspace.functions[index] for index in direct)
         return frozenset(
             one.index
             for one in located
             if one.index in direct
-            or any(
-                callee.index in direct and callee.is_public
-                for call in one.facts.calls
-                for callee in self._summaries.resolver.resolve(one, call)
+            or (
+                one.index in near
+                and any(
+                    callee.index in direct and callee.is_public
+                    for call in one.facts.calls
+                    for callee in self._summaries.resolver.resolve(one, call)
+                )
             )
         )
 

@@ -77,17 +77,27 @@ def refusals(judgement: Judgement, flow: Flow, errors: Errors) -> Iterator[Candi
     """Yield the textual errors of a function that answer an unsupported GPU case."""
     function = flow.function
     graph = judgement.summaries.graph
-    for call in function.facts.calls if function.index in graph.erring else ():
-        if not graph.is_error(call):
-            continue
+    if function.index not in graph.erring:
+        return
+    for call in flow.kept_once(refusals, lambda: _textual(judgement, function, errors)):
         text = function.text(call.arguments_start, call.end)
-        if errors.catch_all.search(text) and not _is_never_reached(function, call):
-            says_unsupported = bool(errors.unsupported.search(text))
-            form = _refusal(judgement, flow, call, says_unsupported=says_unsupported)
-            if not form and _is_gap(judgement, flow, call, text):
-                form = "stringly-err"
-            if form:
-                yield Candidate(function.unit, call.start, call.end, function, form)
+        says_unsupported = bool(errors.unsupported.search(text))
+        form = _refusal(judgement, flow, call, says_unsupported=says_unsupported)
+        if not form and _is_gap(judgement, flow, call, text):
+            form = "stringly-err"
+        if form:
+            yield Candidate(function.unit, call.start, call.end, function, form)
+
+
+def _textual(judgement: Judgement, function: Fn, errors: Errors) -> tuple[Call, ...]:
+    """Return the errors of a function that are text: a variant for everything."""
+    return tuple(
+        call
+        for call in function.facts.calls
+        if judgement.summaries.graph.is_error(call)
+        and errors.catch_all.search(function.text(call.arguments_start, call.end))
+        and not _is_never_reached(function, call)
+    )
 
 
 def _is_never_reached(function: Fn, call: Call) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from audit.scanner.extract.facts import Call, CallKind, RegionKind
 from audit.scanner.link.closures import receiver_of, recovery
@@ -33,24 +34,15 @@ class Attempts:
 
     def has_failed(self, function: Fn, test: Test) -> bool:
         """Say whether a test holds because something on the device did not work."""
-        if not test.pattern and "&&" in test.subject and not test.holds:
-            parts = [part for part in split_operator(test.subject, "&&") if part.startswith("let ")]
-            if parts and not test.subject.startswith("let "):
-                return any(self.has_failed(function, test._replace(subject=part)) for part in parts)
-        subject, pattern, holds = read_test(test)
-        if not pattern:
-            status = _STATUS.match(subject)
-            if status is not None:
-                is_failure = holds != (status[2] == "==")
-                return is_failure and self.attempts(function, status[1], before=test.group)
-            if not (_FAILED.search(subject) if holds else _SWALLOWED.search(subject)):
-                return False
-        elif _FAILURE_PATTERN.match(pattern.strip()):
-            if not holds:
-                return False
-        elif not _SUCCESS_PATTERN.match(pattern.strip()) or holds:
+        if not says_failure(test):
             return False
-        return self.attempts(function, subject, before=test.group)
+        if not test.pattern and "&&" in test.subject and not test.holds:
+            parts = _lets_in(test.subject)
+            if parts:
+                return any(self.has_failed(function, test._replace(subject=part)) for part in parts)
+        subject, pattern, _ = read_test(test)
+        status = _STATUS.match(subject) if not pattern else None
+        return self.attempts(function, status[1] if status is not None else subject, before=test.group)
 
     def failed_around(self, function: Fn, region: int) -> Test | None:
         """Return the test under which a closure around a region runs: what it was called on had failed."""
@@ -109,6 +101,31 @@ class Attempts:
     def _may_lack_device(self, type_: str) -> bool:
         """Say whether a type holds a device that may not be there."""
         return bool(_MAYBE.search(type_)) and not self._constructors.isdisjoint(re.findall(r"\w+", type_))
+
+
+@lru_cache(maxsize=16_384)
+def says_failure(test: Test) -> bool:
+    """Say whether a test, by its own text, holds because something did not work."""
+    if not test.pattern and "&&" in test.subject and not test.holds:
+        parts = _lets_in(test.subject)
+        if parts:
+            return any(says_failure(test._replace(subject=part)) for part in parts)
+    subject, pattern, holds = read_test(test)
+    if pattern:
+        if _FAILURE_PATTERN.match(pattern.strip()):
+            return holds
+        return not holds and _SUCCESS_PATTERN.match(pattern.strip()) is not None
+    status = _STATUS.match(subject)
+    if status is not None:
+        return holds != (status[2] == "==")
+    return (_FAILED.search(subject) if holds else _SWALLOWED.search(subject)) is not None
+
+
+def _lets_in(subject: str) -> list[str]:
+    """Return the patterns that a condition of several parts asks for; none where the whole is one."""
+    if subject.startswith("let "):
+        return []
+    return [part for part in split_operator(subject, "&&") if part.startswith("let ")]
 
 
 def read_test(test: Test) -> tuple[str, str, bool]:

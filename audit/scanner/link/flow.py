@@ -44,10 +44,18 @@ class Flow:
         """What others have worked out from the text and the profile alone, under keys of theirs."""
         self._regions = function.facts.regions
         self._leaving: dict[int, bool] = {}
+        self._at: dict[tuple[int, int], list[Test]] = {}
         self._entered: dict[int, list[Test]] = {}
         self._passed: dict[int, tuple[list[Test], int]] = {}
         self._places: dict[tuple[str, bool], Place | None] = {}
         self._expanded: dict[str, str] = {}
+
+    def kept_once(self, key: object, tell: Callable[[], T]) -> T:
+        """Return what is worked out from the text and the profile alone, once for as long as both stand."""
+        found: T | None = self.kept.get(key)
+        if found is None:
+            found = self.kept[key] = tell()
+        return found
 
     @cached_property
     def _children(self) -> dict[int, list[tuple[int, int, list[int]]]]:
@@ -94,10 +102,16 @@ class Flow:
         return RegionKind.ARM in kinds or {RegionKind.THEN, RegionKind.ELSE} <= kinds
 
     def tests_at(self, offset: int, region: int | None = None) -> list[Test]:
-        """Return the tests that hold at a place, nearest enclosing ones first."""
+        """Return the tests that hold at a place, nearest enclosing ones first; not to be changed."""
         innermost = self.function.innermost(offset) if region is None else region
         if not innermost and len(self._regions) == 1:
             return []
+        known = self._at.get((offset, innermost))
+        if known is None:
+            known = self._at[offset, innermost] = self._tests_at(offset, innermost)
+        return known
+
+    def _tests_at(self, offset: int, innermost: int) -> list[Test]:
         found: list[Test] = []
         for index in self.function.ancestors(innermost):
             if index:

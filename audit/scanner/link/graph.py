@@ -89,6 +89,15 @@ class CallGraph:
         known = self.calls_by_name
         return frozenset(function.index for name in names for function, _ in known.get(name, ()))
 
+    def calling_any(self, callees: Iterable[Fn]) -> frozenset[int]:
+        """Return the functions with a call of a name of one of these functions."""
+        return self.calling({name for one in callees for name in self._names_of(one)})
+
+    def _names_of(self, function: Fn) -> Iterator[str]:
+        """Yield the names of a function: a macro may define several."""
+        yield function.name
+        yield from self.workspace.expansions.get(function.index, ())
+
     @cached_property
     def erring(self) -> frozenset[int]:
         """The functions that may make an answer an error."""
@@ -101,8 +110,8 @@ class CallGraph:
                 yield function, call
 
     def calls_of(self, callee: Fn) -> Iterator[tuple[Fn, Call]]:
-        """Yield the calls that may call a function, its own too, by any name: a macro may define several."""
-        for name in (callee.name, *self.workspace.expansions.get(callee.index, ())):
+        """Yield the calls that may call a function, its own too, by any name."""
+        for name in self._names_of(callee):
             known = self._callers.get(name)
             if known is None:
                 known = self._callers[name] = self._callers_of(name)
@@ -140,9 +149,11 @@ class CallGraph:
 
     def is_device_off(self, function: Fn) -> bool:
         """Say whether a function is compiled only where no GPU feature is on."""
+        if not function.cfgs:
+            return False
         known = self._device_off.get(function.index)
         if known is None:
-            known = self._device_off[function.index] = bool(function.cfgs) and any(
+            known = self._device_off[function.index] = any(
                 cfg.excludes("feature", self._features) for cfg in function.cfgs
             )
         return known

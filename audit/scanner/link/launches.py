@@ -9,7 +9,7 @@ from audit.scanner.extract.facts import Call, CallKind
 from audit.scanner.link.graph import CallGraph, Reason
 from audit.scanner.link.mentions import Mentions
 from audit.scanner.link.standard import STANDARD_METHODS
-from audit.scanner.link.unit import Fn
+from audit.scanner.link.unit import Fn, Unit
 from audit.scanner.profile import any_pattern
 
 _CALLS_FRAGMENT = re.compile(r"\$\w+\s*\(")
@@ -84,9 +84,12 @@ class Launches:
 
     def _find(self) -> None:
         for function in self._graph.workspace.functions:
+            has_backend = function.index in self._speaking
+            if not has_backend and function.index not in self._calling and not self._modules:
+                continue
             if self._graph.is_device_off(function) or function.name in self._graph.transfers:
                 continue
-            launch = self._own_launch(function)
+            launch = self._own_launch(function, has_backend=has_backend)
             if launch is not None:
                 self.found[function.index] = Reason(launch, None)
         self._graph.spread(self.found, self._passes_launch_on, list(self.found))
@@ -114,10 +117,7 @@ class Launches:
                     break
         return found
 
-    def _own_launch(self, function: Fn) -> Call | None:
-        has_backend = self._speaks_of_backend(function)
-        if not has_backend and not self._modules and function.index not in self._calling:
-            return None
+    def _own_launch(self, function: Fn, *, has_backend: bool) -> Call | None:
         launching = self._launching_names
         for call in function.facts.calls:
             if call.name in launching:
@@ -138,12 +138,21 @@ class Launches:
     def _launching_names(self) -> frozenset[str]:
         return frozenset(filter(self.is_launch_name, self._graph.calls_by_name))
 
-    def _speaks_of_backend(self, function: Fn) -> bool:
-        """Say whether a function names the backend at all: most don't, and need no look at each call."""
+    @cached_property
+    def _speaking(self) -> frozenset[int]:
+        """The functions that name the backend at all: most don't, and need no look at each call."""
+        words = self._graph.profile.launch
+        key = ("backend", words.backend_accessors, words.backend_traits)
+        units = self._graph.workspace.units.values()
+        return frozenset(one.index for unit in units for one in unit.told_once(key, self._speaking_functions))
+
+    def _speaking_functions(self, unit: Unit) -> list[Fn]:
         traits = self._graph.profile.launch.backend_traits
-        return function.self_type in traits or self._backend_words.within(
-            function.unit, function.facts.start, function.facts.end
-        )
+        return [
+            one
+            for one in unit.functions or ()
+            if one.self_type in traits or self._backend_words.within(unit, one.facts.start, one.facts.end)
+        ]
 
     def _passes_launch_on(self, function: Fn, call: Call) -> bool:
         return function.name not in self._graph.transfers and not self._graph.is_device_off(function)

@@ -68,6 +68,7 @@ class Pardons:
         self._loaders = frozenset(graph.profile.setup.loader_types)
         self._on_host: dict[int, bool] = {}
         self._for_reading: dict[int, bool] = {}
+        self._for_setup: dict[int, bool] = {}
         self._setup_name = any_pattern(graph.profile.setup.constructor_patterns)
         self._check_name = any_pattern(graph.profile.setup.check_patterns)
         self._optimizer_path = any_pattern(graph.profile.autograd.optimizer_path_patterns)
@@ -86,11 +87,11 @@ class Pardons:
             return "transfer-api"
         if self.is_setup(function):
             return "setup"
-        if not self._graph.is_gpu_located(function) and any(
-            map(self._export_name.search, (function.name, *function.module, *_receivers(function, call)))
+        if self._graph.flow(function).kept_once(
+            ("export", call.start, call.end), lambda: self._is_exported(function, call)
         ):
             return "export"
-        if self._goes_out(function, call) or self._is_saved(function):
+        if self._is_saved(function):
             return "export"
         if any(map(self._check_name.search, (function.name, *function.module))):
             return "check"
@@ -102,7 +103,9 @@ class Pardons:
         tests = flow.tests_at(call.start, call.region)
         if self._graph.place_at(function, call) is Place.HOST or self._serves_host_branches(function):
             return "host-branch"
-        if is_for_debugging(function, call, flow):
+        if flow.kept_once(
+            ("debugging", call.start, call.end), lambda: is_for_debugging(function, call, flow)
+        ):
             return "debugging"
         if self._consents.is_given(function, call, tests):
             return "opt-in"
@@ -116,6 +119,14 @@ class Pardons:
                 if reason:
                     return reason
         return "rejected" if self._is_rejected_behind(function, call, behind) else ""
+
+    def _is_exported(self, function: Fn, call: Call) -> bool:
+        """Say whether what is read leaves the program, by the names around it or by where it is sent."""
+        if not self._graph.is_gpu_located(function) and any(
+            map(self._export_name.search, (function.name, *function.module, *_receivers(function, call)))
+        ):
+            return True
+        return self._goes_out(function, call)
 
     def _goes_out(self, function: Fn, read: Call) -> bool:
         """Say whether what is read goes to a file or to the user: one is opened, or sent to, behind it.
@@ -160,6 +171,12 @@ class Pardons:
 
     def is_setup(self, function: Fn) -> bool:
         """Say whether a function builds its own type, or loads weights, once."""
+        known = self._for_setup.get(function.index)
+        if known is None:
+            known = self._for_setup[function.index] = self._sets_up(function)
+        return known
+
+    def _sets_up(self, function: Fn) -> bool:
         parameters = function.facts.parameters
         given = {word for one in parameters for word in re.findall(r"\w+", one.type)}
         own = self._graph.workspace.struct_fields.get(function.self_type, {}).values()

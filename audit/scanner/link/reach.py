@@ -11,6 +11,7 @@ from audit.scanner.extract.facts import Call, CallKind
 from audit.scanner.link.cargo import Package
 from audit.scanner.link.closure import Closure
 from audit.scanner.link.expressions import Expressions
+from audit.scanner.link.flow import Flow
 from audit.scanner.link.made import MadeFunctions
 from audit.scanner.link.summaries import Summaries
 from audit.scanner.link.unit import Fn
@@ -270,10 +271,16 @@ class Reach:
         if call.region == 0 or function.is_test_code:
             return False
         flow = self._summaries.flow(function)
-        for test in flow.tests_at(call.start, call.region):
-            if test.pattern or not test.encloses:
-                continue
-            compared = _OTHER_SHAPE.fullmatch(flow.expand(test.subject).strip())
-            if compared is not None and test.holds == (compared[1] == "!="):
-                return True
-        return False
+        return flow.kept_once(
+            ("other shapes", call.start, call.region), lambda: _is_for_other_shapes(flow, call)
+        )
+
+
+def _is_for_other_shapes(flow: Flow, call: Call) -> bool:
+    for test in flow.tests_at(call.start, call.region):
+        if test.pattern or not test.encloses:
+            continue
+        compared = _OTHER_SHAPE.fullmatch(flow.expand(test.subject).strip())
+        if compared is not None and test.holds == (compared[1] == "!="):
+            return True
+    return False

@@ -168,24 +168,10 @@ class Reads:
 
     def _download(self, function: Fn, call: Call) -> Read | None:
         is_method = call.kind == CallKind.METHOD
-        if call.kind not in (CallKind.METHOD, CallKind.PLAIN, CallKind.PATH):
-            return None
-        words = self._graph.profile.transfer
-        if words.scalar_reads and (call.name in words.scalar_reads or picks_elements(function, call)):
-            return None
-        if words.scalar_reads and (only_decides(function, call) or self._is_only_checked(function, call)):
-            return None
-        if call.name in words.device_arguments:
-            if not self._graph.moves_to_host(function, call):
-                return None
-        elif call.name not in (words.download_methods if is_method else words.download_functions):
-            return None
-        if (
-            self._is_metadata(function, call)
-            or self._is_own_method(function, call)
-            or is_status(function, call)
-            or _is_only_recorded(function, call, self._graph.resolver.arguments(function, call))
-        ):
+        reads_data = self._graph.flow(function).kept_once(
+            ("download", call.start, call.end), lambda: self._reads_data(function, call)
+        )
+        if not reads_data or self._is_own_method(function, call):
             return None
         operand = self._graph.operand(function, call)
         if (
@@ -204,6 +190,27 @@ class Reads:
         ):
             pardon = ""
         return Read(call, operand, None, pardon)
+
+    def _reads_data(self, function: Fn, call: Call) -> bool:
+        """Say whether a call is a download by its text, and of more than counts or a status."""
+        is_method = call.kind == CallKind.METHOD
+        if call.kind not in (CallKind.METHOD, CallKind.PLAIN, CallKind.PATH):
+            return False
+        words = self._graph.profile.transfer
+        if words.scalar_reads and (call.name in words.scalar_reads or picks_elements(function, call)):
+            return False
+        if words.scalar_reads and (only_decides(function, call) or self._is_only_checked(function, call)):
+            return False
+        if call.name in words.device_arguments:
+            if not self._graph.moves_to_host(function, call):
+                return False
+        elif call.name not in (words.download_methods if is_method else words.download_functions):
+            return False
+        return not (
+            self._is_metadata(function, call)
+            or is_status(function, call)
+            or _is_only_recorded(function, call, self._graph.resolver.arguments(function, call))
+        )
 
     def _is_only_checked(self, function: Fn, call: Call) -> bool:
         """Say whether what is read decides on nothing but an error: an argument is checked."""

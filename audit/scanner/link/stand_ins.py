@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from audit.scanner.extract.facts import Call, CallKind, ExitKind, Region, RegionKind
-from audit.scanner.link.attempts import Attempts
+from audit.scanner.link.attempts import Attempts, says_failure
 from audit.scanner.link.closures import receiver_of
 from audit.scanner.link.device_work import DeviceWork
-from audit.scanner.link.flow import Test
+from audit.scanner.link.flow import Flow, Test
 from audit.scanner.link.places import Place
 from audit.scanner.link.summaries import Summaries
-from audit.scanner.link.unit import Fn
+from audit.scanner.link.unit import Fn, Unit
 from audit.scanner.profile import any_pattern
 
 _BRANCHES = (RegionKind.THEN, RegionKind.ELSE, RegionKind.ARM, RegionKind.LET_ELSE, RegionKind.CLOSURE)
@@ -60,9 +61,9 @@ class StandIns:
             and self._constructor.search(function.unit.data, facts.body_start, facts.body_end)
         ):
             return
-        for index, region in enumerate(facts.regions):
-            if region.kind not in _BRANCHES:
-                continue
+        flow = self._summaries.flow(function)
+        for index in flow.kept_once(StandIns, lambda: _branches_of_failures(function, flow)):
+            region = facts.regions[index]
             test = self._failure(function, index)
             start, end = self._answer(function, index) if test is not None else (0, 0)
             form = self._form(function.text(start, end)) if end else ""
@@ -148,11 +149,44 @@ class StandIns:
             return _BY_EXECUTOR
         return ""
 
+    @cached_property
+    def for_all_targets(self) -> tuple[StandIn, ...]:
+        """What `for_targets` finds in product code, in the order of the tree."""
+        key = ("for_targets", self._target.pattern, self._executor.pattern)
+        return tuple(
+            found
+            for unit in self._summaries.workspace.units.values()
+            for function in unit.told_once(key, self._handing)
+            if not self._summaries.is_device_off(function)
+            for found in self.for_targets(function)
+        )
+
+    def _handing(self, unit: Unit) -> list[Fn]:
+        """Return the functions of a file whose own text lets `for_targets` find something."""
+        return [
+            one
+            for one in unit.functions or ()
+            if one.has_body and one.is_product_code and self._may_hand_over(one)
+        ]
+
+    def _may_hand_over(self, function: Fn) -> bool:
+        body, *rest = function.facts.regions
+        if body.tail_end and self._runs_on_host(function, body.tail_start, body.tail_end):
+            return True
+        return any(
+            region.kind == RegionKind.ARM
+            and region.tail_end
+            and (
+                _PATH.match(function.text(region.tail_start, region.tail_end))
+                or self._target.search(function.text(region.pattern_start, region.pattern_end))
+            )
+            for region in rest
+        )
+
     def for_targets(self, function: Fn) -> Iterator[StandIn]:
         """Yield the branches for a device, or a target of a compiler, that hand over to the host."""
         flow = self._summaries.flow(function)
-        facts = function.facts
-        for index, region in enumerate(facts.regions):
+        for index, region in enumerate(function.facts.regions):
             if region.kind != RegionKind.ARM or not region.tail_end:
                 continue
             pattern = function.text(region.pattern_start, region.pattern_end)
@@ -196,3 +230,19 @@ class StandIns:
             return True
         callees = self._summaries.resolver.resolve(function, call)
         return any(self._emitter.search(one.name) for callee in callees for one in callee.facts.calls)
+
+
+def _branches_of_failures(function: Fn, flow: Flow) -> tuple[int, ...]:
+    """Return the branches, and closures, that are for a failure by what their tests say."""
+    return tuple(
+        index
+        for index, region in enumerate(function.facts.regions)
+        if region.kind in _BRANCHES
+        and (
+            region.kind == RegionKind.CLOSURE
+            or any(
+                one.encloses and one.group == region.group_start and says_failure(one)
+                for one in flow.tests_at(region.start, index)
+            )
+        )
+    )
