@@ -71,7 +71,14 @@ def _decode(cursor: str, model: type[Model], columns: Sequence[str]) -> tuple[li
 def _fits(model: type[Model], column: str, value: object) -> bool:
     if isinstance(model._meta.get_field(column), IntegerField):
         return type(value) is int and -(2**31) <= value < 2**63
-    return isinstance(value, str) and "\0" not in value
+    return is_text(value)
+
+
+def is_text(value: object) -> bool:
+    """Whether the database can compare its texts with a value: a zero byte or half a character is none."""
+    if not isinstance(value, str) or "\0" in value:
+        return False
+    return not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def _beyond(columns: Sequence[str], key: Sequence[object], *, is_reversed: bool) -> Func:

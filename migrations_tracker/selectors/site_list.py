@@ -20,6 +20,7 @@ from audit.policy.forms import FORMS_BY_KEY
 from audit.scanner.report import Outcome
 from migrations_tracker.lifecycle import AT_REST, Status
 from migrations_tracker.models import SiteMigration
+from migrations_tracker.selectors.keyset import is_text
 
 PAGE_SIZE = 50
 # As few rows as these are read and sorted; what no index counts is counted no further.
@@ -168,7 +169,7 @@ def cursor_decode(text: str, sort: str) -> Cursor:
 
 def _fits(column: str, value: object) -> bool:
     if column in {"path", "rule_id", "crate", "symbol"}:
-        return isinstance(value, str) and "\0" not in value
+        return is_text(value)
     return type(value) is int and -(2**31) <= value < 2**63
 
 

@@ -9,7 +9,7 @@ from math import ceil
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db.models import F
+from django.db.models import Case, F, Q, When
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -72,8 +72,12 @@ def api_token_spend(*, token: ApiToken) -> int:
     """Count a request. Returns the seconds to wait where the token asked too often, else 0."""
     now = timezone.now()
     mine = ApiToken.objects.filter(pk=token.pk)
-    if not mine.filter(window_started_at__gt=now - WINDOW).update(window_count=F("window_count") + 1):
-        mine.update(window_started_at=now, window_count=1)
+    # One statement: two that begin a window at the same moment are two requests of it.
+    is_on = Q(window_started_at__gt=now - WINDOW)
+    mine.update(
+        window_count=Case(When(is_on, then=F("window_count") + 1), default=1),
+        window_started_at=Case(When(is_on, then=F("window_started_at")), default=now),
+    )
     started_at, count = mine.values_list("window_started_at", "window_count").get()
     if started_at is None or count <= settings.API_REQUESTS_PER_MINUTE:
         return 0

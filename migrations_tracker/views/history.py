@@ -26,6 +26,7 @@ from migrations_tracker.charts import chart_of
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.selectors.branches import branch_choose
 from migrations_tracker.selectors.history_legend import legend_of
+from migrations_tracker.selectors.keyset import is_text
 from migrations_tracker.selectors.pull_requests import pull_requests_of
 from migrations_tracker.selectors.site_timeline import site_timeline
 
@@ -150,7 +151,7 @@ def _decode(text: str) -> tuple[str, int, int]:
         path, line, site_id = json.loads(base64.urlsafe_b64decode((text + "=" * (-len(text) % 4)).encode()))
     except (binascii.Error, ValueError, TypeError, RecursionError):
         return "", 0, 0
-    if not isinstance(path, str) or "\0" in path or type(line) is not int or type(site_id) is not int:
+    if not is_text(path) or type(line) is not int or type(site_id) is not int:
         return "", 0, 0
     if not (0 <= line < 2**31 and 0 <= site_id < 2**63):
         return "", 0, 0

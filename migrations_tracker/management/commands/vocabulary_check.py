@@ -56,5 +56,8 @@ def _texts(what: str, repository: str) -> list[tuple[str, str]]:
         raise CommandError(str(error)) from error
     if not answer.succeeded:
         raise CommandError(f"{what} is neither a file nor a commit of {repository}: {answer.error}")
+    if single and not answer.output:
+        # A tree, for instance: to check nothing is not to find nothing.
+        raise CommandError(f"{what} is no commit of {repository}.")
     parts = answer.output.decode(errors="backslashreplace").split("\0")
     return [(commit.strip()[:12], text) for commit, text in zip(parts[::2], parts[1::2], strict=False)]

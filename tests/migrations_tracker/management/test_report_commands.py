@@ -68,6 +68,8 @@ def test_commit_messages_are_checked_one_by_one(tmp_path: Path) -> None:
     assert told("vocabulary_check", "HEAD", *where) == ""
     with pytest.raises(CommandError, match="1 forbidden phrase"):
         told("vocabulary_check", "HEAD~2..HEAD", *where)
+    with pytest.raises(CommandError, match="is no commit"):
+        told("vocabulary_check", "HEAD^{tree}", *where)
 
 
 @pytest.mark.parametrize("what", ["no-such-thing", "--output=x"])

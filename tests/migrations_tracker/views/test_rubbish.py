@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from audit.models import Branch, FallbackSite, Repository
+from migrations_tracker.selectors.keyset import keyset_page
 from tests.factories import ingest, make_report, make_result
 
 RUBBISH = (
@@ -44,6 +46,10 @@ CURSORS = (
     '[0,"a","b","c"]',
     '[0,"a",99999999999999999999,1]',
     '[0,"a\\u0000",1,1]',
+    '[0,"a\\ud800",1,1]',
+    '[0,"a\\ud800",1]',
+    '[0,1,"a\\ud800",1,1]',
+    '["a\\ud800",1,1]',
     "1",
     "[" * 2000,
 )
@@ -74,10 +80,27 @@ def test_pages_of_the_past_answer_rubbish(ada_client: Client, site: FallbackSite
 
 @pytest.mark.parametrize("text", CURSORS)
 @pytest.mark.parametrize("sort", ["path", "symbol", "newest", "level"])
-def test_a_forged_cursor_is_a_page(ada_client: Client, site: FallbackSite, text: str, sort: str) -> None:
+@pytest.mark.parametrize("sorted_at_most", [5000, 0])
+def test_a_forged_cursor_is_a_page(
+    ada_client: Client,
+    site: FallbackSite,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    sort: str,
+    sorted_at_most: int,
+) -> None:
+    monkeypatch.setattr("migrations_tracker.selectors.site_list.SORTED_AT_MOST", sorted_at_most)
     cursor = base64.urlsafe_b64encode(text.encode()).decode()
     assert ada_client.get(reverse("site-list"), {"page": cursor, "sort": sort}).status_code == 200
-    assert ada_client.get(reverse("watch-list"), {"page": cursor}).status_code == 200
+    for name in ("watch-list", "gap-list", "match-list"):
+        assert ada_client.get(reverse(name), {"page": cursor}).status_code == 200
+
+
+@pytest.mark.parametrize("text", ["a\ud800", "a\0"])
+def test_a_cursor_of_no_text_is_the_first_page(site: FallbackSite, text: str) -> None:
+    cursor = base64.urlsafe_b64encode(json.dumps([False, text]).encode()).decode()
+    page = keyset_page(Repository.objects.all(), columns=("slug",), cursor=cursor, size=5)
+    assert [row.slug for row in page.rows] == [site.repository.slug]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from audit.models import FallbackSite, Repository
 from audit.scanner.report import Region, Suppression
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import Comment, SiteMigration
+from migrations_tracker.selectors.site_list import Cursor
 from migrations_tracker.services.site_migrations import site_migration_transition
 from tests.factories import ingest, make_report, make_result
 
@@ -28,6 +29,14 @@ def transition(client: Client, site: FallbackSite, **fields: object) -> Any:
 
 def test_without_a_scan_the_list_says_what_to_do(ada_client: Client, repository: Repository) -> None:
     assert b"has no finished scan" in ada_client.get(reverse("site-list")).content
+
+
+def test_a_place_of_the_list_behind_which_nothing_is_left_does_not_say_that_nothing_is_open(
+    ada_client: Client, site: FallbackSite
+) -> None:
+    page = ada_client.get(reverse("site-list"), {"page": Cursor(("zzz", 1, 1)).encode()}).content.decode()
+    assert "Nothing is left behind this place of the list." in page
+    assert "No site is open" not in page
 
 
 def test_the_list_shows_sites_and_its_fragment_alone(ada_client: Client, site: FallbackSite) -> None:

@@ -6,7 +6,9 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -22,6 +24,7 @@ from migrations_tracker.models import (
 )
 from migrations_tracker.roles import Role
 from migrations_tracker.services.api_answers import ANSWERED_WITHIN
+from migrations_tracker.services.api_tokens import api_token_spend
 from migrations_tracker.services.comments import comment_create
 from tests.factories import make_member, make_scan_run, make_user
 from tests.migrations_tracker.api.v1.conftest import Ask, asker
@@ -67,6 +70,17 @@ def test_a_token_that_asks_too_often_is_told_to_wait(
     assert 1 <= int(ask("GET", "repositories")["Retry-After"]) <= 60
     ApiToken.objects.update(window_started_at=timezone.now() - timedelta(minutes=2))
     assert ask("GET", "repositories").status_code == 200
+
+
+def test_a_window_that_two_begin_at_once_counts_both(repository: Repository, ask: Ask) -> None:
+    assert ask("GET", "repositories").status_code == 200
+    token = ApiToken.objects.get()
+    ApiToken.objects.update(window_started_at=None, window_count=0)
+    with CaptureQueriesContext(connection) as asked:
+        api_token_spend(token=token)
+    assert sum(query["sql"].startswith("UPDATE") for query in asked) == 1
+    api_token_spend(token=token)
+    assert ApiToken.objects.get().window_count == 2
 
 
 def test_what_has_not_changed_is_not_sent_again(site: FallbackSite, ask: Ask) -> None:
