@@ -236,6 +236,7 @@ class BulkChangeForm(forms.Form):
         help_text="Kept with each step. Going back a step and suppressing need one.",
     )
     seen_count = forms.IntegerField(widget=forms.HiddenInput, min_value=0)
+    seen_mark = forms.CharField(widget=forms.HiddenInput, required=False, max_length=60)
 
     def __init__(self, data: QueryDict | None, *, choices: list[tuple[str, str]]) -> None:
         super().__init__(data)

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import Count, QuerySet
+from django.db.models import BigIntegerField, Count, DecimalField, Func, QuerySet, Sum
+from django.db.models.functions import Cast
 
 from audit.models import Branch, Repository, SiteState
 from migrations_tracker.lifecycle import Cause, Status, targets
@@ -35,7 +36,8 @@ class StatusGroup:
 class Preview:
     """What a filter matches before anything is changed. `unplanned` sites have no migration to move.
 
-    Where more match than one change may hold, they are counted no further.
+    `mark` is another one as soon as other sites match, or one of them has changed. Where more match than one
+    change may hold, they are counted no further.
     """
 
     count: int
@@ -44,12 +46,23 @@ class Preview:
     examples: Sequence[SiteState]
     choices: Sequence[tuple[str, str, int]]
     is_too_many: bool = False
+    mark: str = ""
 
 
 def migrations_matching(*, branch: Branch, filters: SiteFilters) -> QuerySet[SiteMigration]:
     """Return the migrations of the sites that a filter matches, in the order of their sites."""
     sites = sites_narrowed(branch, filters).values("site")
     return SiteMigration.objects.filter(site__in=sites).order_by("site")
+
+
+def matching_mark(*, branch: Branch, filters: SiteFilters) -> str:
+    """Return a short text that stands for the migrations that a filter matches, each in its version."""
+    rows = migrations_matching(branch=branch, filters=filters).order_by()
+    each = Func("id", "version", function="hashint8extended", output_field=BigIntegerField())
+    found = rows.aggregate(
+        count=Count("id"), hashes=Sum(Cast(each, DecimalField(max_digits=40, decimal_places=0)))
+    )
+    return f"{found['count']}:{found['hashes'] or 0:f}"
 
 
 def bulk_preview(*, branch: Branch, filters: SiteFilters) -> Preview:
@@ -78,6 +91,7 @@ def bulk_preview(*, branch: Branch, filters: SiteFilters) -> Preview:
         groups=groups,
         examples=examples,
         choices=_choices(groups),
+        mark=matching_mark(branch=branch, filters=filters),
     )
 
 

@@ -15,7 +15,7 @@ from audit.services.leases import lease_claim, lease_fail, lease_finish, lease_k
 from migrations_tracker.errors import PlanError
 from migrations_tracker.lifecycle import Status, TransitionNotAllowedError, way
 from migrations_tracker.models import BulkChange, BulkChangeItem, ItemState, SiteMigration
-from migrations_tracker.selectors.bulk_changes import ITEMS_AT_MOST, migrations_matching
+from migrations_tracker.selectors.bulk_changes import ITEMS_AT_MOST, matching_mark, migrations_matching
 from migrations_tracker.selectors.site_list import SiteFilters
 from migrations_tracker.services.site_migrations import site_migration_assign, site_migration_transition
 
@@ -32,10 +32,12 @@ def bulk_change_create(
     reason: str,
     actor: User,
     seen_count: int,
+    seen_mark: str = "",
 ) -> BulkChange:
     """Ask to change all sites that `filters` match now; the person saw `seen_count` of them in the preview.
 
-    Raises `PlanError` where nothing is to be done, or another number matches than was seen.
+    Raises `PlanError` where nothing is to be done, or another number matches than was seen. With the
+    preview's `seen_mark` also where others match, or somebody has changed one since.
     """
     if to is None and not sets_assignee:
         raise PlanError("Choose a status, an owner, or both.")
@@ -50,6 +52,10 @@ def bulk_change_create(
         if len(migrations) != seen_count:
             raise PlanError(
                 f"{len(migrations):,} sites match now, and {seen_count:,} did when you looked. Look again."
+            )
+        if seen_mark and seen_mark != matching_mark(branch=branch, filters=filters):
+            raise PlanError(
+                "Other sites match now, or somebody has changed one since you looked. Look again."
             )
         change = BulkChange.objects.create(
             branch=branch,

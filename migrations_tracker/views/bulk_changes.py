@@ -58,6 +58,7 @@ def bulk_change_ask(request: SignedInRequest) -> HttpResponse:
                 reason=data["reason"],
                 actor=request.user,
                 seen_count=data["seen_count"],
+                seen_mark=data["seen_mark"],
             )
         except PlanError as error:
             form.add_error(None, str(error))

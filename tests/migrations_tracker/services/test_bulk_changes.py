@@ -21,7 +21,7 @@ from migrations_tracker.services.bulk_changes import (
     bulk_change_execute,
     bulk_change_undo,
 )
-from migrations_tracker.services.site_migrations import site_migration_transition
+from migrations_tracker.services.site_migrations import site_migration_assign, site_migration_transition
 from tests.factories import ingest, make_report, make_repository, make_result, make_user
 
 pytestmark = pytest.mark.django_db
@@ -106,6 +106,27 @@ def test_what_somebody_changed_meanwhile_is_left(branch: Branch, ada: User) -> N
     assert bulk_change_execute(pk=change.pk)
     refused = change.items.get(state=ItemState.REFUSED)
     assert (refused.site_migration.site, refused.site_migration.status) == (site, "suppressed")
+
+
+def test_what_has_changed_since_the_preview_is_looked_at_again(branch: Branch, ada: User) -> None:
+    filters = SiteFilters(status=Status.OPEN.value)
+    first, *_ = SiteMigration.objects.order_by("pk")
+    assert first.site is not None
+    site_migration_transition(site=first.site, to=Status.ACCEPTED, actor=ada)
+    seen = {"seen_count": COUNT - 1, "seen_mark": bulk_preview(branch=branch, filters=filters).mark}
+    # As many match as before, and another one is among them.
+    other = SiteMigration.objects.exclude(pk=first.pk).earliest("pk")
+    assert other.site is not None
+    site_migration_transition(site=other.site, to=Status.ACCEPTED, actor=ada)
+    site_migration_transition(site=first.site, to=Status.OPEN, actor=ada, reason="Not yet.")
+    with pytest.raises(PlanError, match="Other sites match,"):
+        change_all(branch, ada, filters=filters, **seen)
+    seen["seen_mark"] = bulk_preview(branch=branch, filters=filters).mark
+    site_migration_assign(migration=first, assignee=ada, actor=ada)
+    with pytest.raises(PlanError, match="somebody has changed one"):
+        change_all(branch, ada, filters=filters, **seen)
+    seen["seen_mark"] = bulk_preview(branch=branch, filters=filters).mark
+    assert change_all(branch, ada, filters=filters, **seen).done_count == COUNT - 1
 
 
 def test_an_undo_brings_back_status_and_owner(branch: Branch, ada: User) -> None:

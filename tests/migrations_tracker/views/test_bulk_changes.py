@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
@@ -75,6 +77,15 @@ def test_more_than_one_change_may_hold_are_to_be_narrowed(
     assert lead_client.post(address, body).status_code == 422
     assert not BulkChange.objects.exists()
     assert "Change 1 site at once" in lead_client.get(ASK).content.decode()
+
+
+def test_the_page_names_what_was_seen_and_another_is_refused(lead_client: Client) -> None:
+    body = {"to": "accepted", "owner": "", "reason": "", "seen_count": "1", "seen_mark": "1:7"}
+    answer = lead_client.post(ASK, body)
+    assert "somebody has changed one since you looked" in answer.content.decode()
+    mark = re.search('name="seen_mark" value="([^"]+)"', answer.content.decode())
+    assert mark is not None
+    assert lead_client.post(ASK, {**body, "seen_mark": mark[1]}).status_code == 302
 
 
 def test_an_error_keeps_what_was_typed(lead_client: Client) -> None:
