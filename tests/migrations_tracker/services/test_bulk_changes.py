@@ -114,7 +114,8 @@ def test_what_has_changed_since_the_preview_is_looked_at_again(branch: Branch, a
     first, *_ = SiteMigration.objects.order_by("pk")
     assert first.site is not None
     site_migration_transition(site=first.site, to=Status.ACCEPTED, actor=ada)
-    seen: dict[str, Any] = {"seen_count": COUNT - 1, "seen_mark": bulk_preview(branch=branch, filters=filters).mark}
+    mark = bulk_preview(branch=branch, filters=filters).mark
+    seen: dict[str, Any] = {"seen_count": COUNT - 1, "seen_mark": mark}
     # As many match as before, and another one is among them.
     other = SiteMigration.objects.exclude(pk=first.pk).earliest("pk")
     assert other.site is not None
