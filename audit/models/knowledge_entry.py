@@ -5,9 +5,10 @@ from __future__ import annotations
 import pgtrigger
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
-from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import Upper
 from django.urls import reverse
 
 from audit.knowledge.links import LINK_LABELS
@@ -48,7 +49,12 @@ class KnowledgeEntry(models.Model):
                 name="entry_publishes_what_it_has", condition=Q(published_number__lte=F("latest_number"))
             ),
         )
-        indexes = (GinIndex(name="entry_tags_idx", fields=["tags"]),)
+        indexes = (
+            GinIndex(name="entry_tags_idx", fields=["tags"]),
+            # They also tell the planner how many entries have a word.
+            GinIndex(OpClass(Upper("title"), name="gin_trgm_ops"), name="entry_title_trgm_idx"),
+            GinIndex(OpClass(Upper("text"), name="gin_trgm_ops"), name="entry_text_trgm_idx"),
+        )
 
     def __str__(self) -> str:
         return self.title

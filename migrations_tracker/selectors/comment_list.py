@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import OuterRef, QuerySet
@@ -17,11 +18,20 @@ SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class CommentPage:
-    """Some comments in full; of those before and after them only who wrote and when is read."""
+    """Some comments in full, and lines of those before and after them."""
 
     shown: Sequence[Comment]
-    earlier: Sequence[Comment] = ()
-    later: Sequence[Comment] = ()
+    earlier: Sequence[CommentLine] = ()
+    later: Sequence[CommentLine] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CommentLine:
+    """Who wrote a comment, and when."""
+
+    pk: int
+    author: str
+    created_at: datetime
 
 
 def comments_of(*, subject: FallbackSite | CapabilityGap) -> QuerySet[Comment]:
@@ -52,8 +62,8 @@ def comment_page(*, subject: FallbackSite | CapabilityGap, through: str = "") ->
     if len(found) == len(shown) and not through:
         return CommentPage(shown)
     keys = {one.pk for one in shown}
-    briefly = subject.comments.select_related("author").only("site", "gap", "author__username", "created_at")
-    others = [one for one in briefly if one.pk not in keys]
+    rows = subject.comments.values_list("pk", "author__username", "created_at")
+    others = [CommentLine(*row) for row in rows if row[0] not in keys]
     first = shown[0].pk if shown else 0
     return CommentPage(
         shown,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from django.contrib.auth.models import User
+from django.db.models import Count, OuterRef, Prefetch, Subquery
+from django.db.models.functions import Coalesce
 
 from audit.models import RowState
-from migrations_tracker.models import Delivery, Subscription
+from migrations_tracker.models import Delivery, Notice, Subscription
 from migrations_tracker.selectors.keyset import KeysetPage, keyset_page
 
 PAGE_SIZE = 50
+NOTICES_SHOWN = 5
 
 
 def subscriptions_of(*, owner: User) -> list[Subscription]:
@@ -16,13 +19,26 @@ def subscriptions_of(*, owner: User) -> list[Subscription]:
     return list(Subscription.objects.filter(owner=owner, ended_at=None).select_related("repository"))
 
 
-def deliveries_page(*, owner: User, state: str = "", cursor: str = "") -> KeysetPage[Delivery]:
-    """List the messages to a person, newest first; a state that is none does not narrow."""
+def deliveries_page(
+    *, owner: User, state: str = "", message: str = "", cursor: str = ""
+) -> KeysetPage[Delivery]:
+    """List the messages to a person, newest first: the first notices of each, in `told`, of `notice_count`.
+
+    A state that is none does not narrow. The `message` of that key is alone, with all its notices.
+    """
+    # A message holds what its own table says: to count that is cheaper than to join the notices.
+    held = Delivery.notices.through.objects.order_by().filter(delivery=OuterRef("pk")).values("delivery")
     rows = (
         Delivery.objects.filter(subscription__owner=owner)
         .select_related("subscription")
-        .prefetch_related("notices__repository")
+        .annotate(notice_count=Coalesce(Subquery(held.annotate(number=Count("*")).values("number")), 0))
     )
+    notices = Notice.objects.select_related("repository").only("title", "path", "repository__name")
+    if message.isdecimal() and len(message) < 19:
+        rows = rows.filter(pk=message)
+    else:
+        notices = notices[:NOTICES_SHOWN]
     if state in RowState.values:
         rows = rows.filter(state=state)
+    rows = rows.prefetch_related(Prefetch("notices", notices, to_attr="told"))
     return keyset_page(rows, columns=("id",), cursor=cursor, size=PAGE_SIZE, is_descending=True)

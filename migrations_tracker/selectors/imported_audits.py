@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Count, Exists, F, Model, OuterRef, Q, QuerySet
+from django.db.models import Case, Count, F, Model, Q, QuerySet, Value, When
 from django.http import QueryDict
 
 from audit.models import (
@@ -73,6 +73,25 @@ class AuditPage:
 
 
 @dataclass(frozen=True, slots=True)
+class _Count:
+    """How many findings stand alike, and how many of them have the words that are asked for."""
+
+    standing: str
+    judgement: str
+    today: str
+    count: int
+    worded: int
+
+    def fits(self, filters: FindingFilters) -> bool:
+        """Whether they are in the list, as far as it is not narrowed by words."""
+        return (
+            filters.standing in ("", self.standing)
+            and filters.judgement in ("", self.judgement or "none")
+            and filters.today in ("", self.today)
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class FindingPage:
     """A finding's page."""
 
@@ -114,27 +133,24 @@ def imported_audit_page(*, audit: ImportedAudit, filters: FindingFilters, cursor
         fitting.select_related("judged_by"), columns=("position", "id"), cursor=cursor, size=PAGE_SIZE
     )
     totals = findings.aggregate(all=Count("pk"), device=Count("pk", filter=Q(is_about_device=True)))
-    counted = of_subject.aggregate(
-        fitting=Count("pk", filter=Q(pk__in=fitting.values("pk"))),
-        open=Count("pk", filter=_has_open()),
-        gone=Count("pk", filter=_has_site() & ~_has_open()),
-        **{f"s_{value}": Count("pk", filter=Q(standing=value)) for value in Standing.values},
-        **{f"j_{value}": Count("pk", filter=Q(judgement=value)) for value in ("", *Judgement.values)},
-    )
+    counts = _counts(of_subject, filters)
     return AuditPage(
         audit=audit,
         page=page,
         today=_today([finding.pk for finding in page.rows]),
-        total=counted["fitting"],
+        total=sum(one.worded for one in counts if one.fits(filters)),
         finding_total=totals["all"],
         device_total=totals["device"],
-        standings=[(value, label, counted[f"s_{value}"]) for value, label in Standing.choices],
-        judgements=[
-            ("none", "Not judged", counted["j_"]),
-            *((value, label, counted[f"j_{value}"]) for value, label in Judgement.choices),
+        standings=[
+            (value, label, sum(one.count for one in counts if one.standing == value))
+            for value, label in Standing.choices
         ],
-        open_total=counted["open"],
-        gone_total=counted["gone"],
+        judgements=[
+            (value or "none", label, sum(one.count for one in counts if one.judgement == value))
+            for value, label in (("", "Not judged"), *Judgement.choices)
+        ],
+        open_total=sum(one.count for one in counts if one.today == "open"),
+        gone_total=sum(one.count for one in counts if one.today == "gone"),
         uploads=list(audit.uploads.select_related("actor")[:UPLOADS_SHOWN]),
     )
 
@@ -172,28 +188,40 @@ def _narrowed(findings: QuerySet[ImportedFinding], filters: FindingFilters) -> Q
         findings = findings.filter(standing=filters.standing)
     if filters.judgement:
         findings = findings.filter(judgement="" if filters.judgement == "none" else filters.judgement)
-    if filters.today == "open":
-        findings = findings.filter(_has_open())
-    elif filters.today == "gone":
-        findings = findings.filter(_has_site() & ~_has_open())
+    if filters.today:
+        findings = findings.annotate(stands=_stands_today(findings)).filter(stands=filters.today)
+    return findings.filter(_worded(filters))
+
+
+def _worded(filters: FindingFilters) -> Q:
+    found = Q()
     for word in filters.text.split():
-        findings = findings.filter(
-            Q(title__icontains=word) | Q(text__icontains=word) | Q(crate__icontains=word)
-        )
-    return findings
+        found &= Q(title__icontains=word) | Q(text__icontains=word) | Q(crate__icontains=word)
+    return found
+
+
+def _counts(findings: QuerySet[ImportedFinding], filters: FindingFilters) -> list[_Count]:
+    """Count findings by all that the page tells of them at once."""
+    rows = findings.order_by().annotate(stands=_stands_today(findings))
+    counted = rows.values_list("standing", "judgement", "stands").annotate(
+        number=Count("*"), worded=Count("pk", filter=_worded(filters))
+    )
+    return [_Count(*row) for row in counted]
+
+
+def _stands_today(findings: QuerySet[ImportedFinding]) -> Case:
+    """Tell `open` where a site of a finding is, `gone` where it has some and none is, else nothing."""
+    linked = FindingSite.objects.order_by().filter(finding__in=findings.values("pk"))
+    is_open = linked.filter(site__in=_states().filter(is_open=True).values("site"))
+    return Case(
+        When(pk__in=is_open.values("finding"), then=Value("open")),
+        When(pk__in=linked.values("finding"), then=Value("gone")),
+        default=Value(""),
+    )
 
 
 def _states() -> QuerySet[SiteState]:
     return SiteState.objects.filter(branch__name=F("branch__repository__default_branch"))
-
-
-def _has_open() -> Exists:
-    sites = FindingSite.objects.filter(finding=OuterRef("pk"))
-    return Exists(sites.filter(Exists(_states().filter(site=OuterRef("site"), is_open=True))))
-
-
-def _has_site() -> Exists:
-    return Exists(FindingSite.objects.filter(finding=OuterRef("pk")))
 
 
 def _today(findings: Sequence[int]) -> dict[int, Today]:

@@ -34,7 +34,8 @@ MAX_QUESTION = 400
 MAX_WORDS = 14
 # A word that is in more of the documents than this says little; without better ones it still has to do.
 COMMON_SHARE = 0.3
-# Where more documents than this have one of the words, only those that have two of them are ranked.
+# Where more documents than this have one of the words, only those that have two of them are ranked; and of
+# what is left no more than these, what is named so first.
 MOST_LOOKED_AT, PAIRED = 1500, 6
 # What a clause is worth to who asks what may or must be done.
 CLAUSE_WORTH = 1.4
@@ -224,7 +225,8 @@ def _ranked(filters: SearchFilters, terms: Sequence[_Term]) -> list[tuple]:  # t
         WITH having_all AS {bulk}, having_part AS {bulk}, having_whole AS {bulk},
         found AS (
             (SELECT id FROM migrations_tracker_searchdocument
-             WHERE NOT is_bulk AND vector @@ %s::tsquery {narrowed})
+             WHERE NOT is_bulk AND vector @@ %s::tsquery {narrowed}
+             ORDER BY vector @@ %s::tsquery DESC, boost DESC, id DESC LIMIT {MOST_LOOKED_AT})
             UNION (SELECT id FROM having_all LIMIT {BULK_RANKED})
             UNION (SELECT id FROM having_part LIMIT {BULK_RANKED})
             UNION (SELECT id FROM having_whole LIMIT {BULK_RANKED})
@@ -250,7 +252,7 @@ def _ranked(filters: SearchFilters, terms: Sequence[_Term]) -> list[tuple]:  # t
         *(" & ".join(f"({term.query})" for term in terms), *values),
         *(_any(names or terms, joint=" | " if names else " & "), *values),
         *(_any([term for term in names if term.word in whole]), *values),
-        *(_wanted(telling), *values),
+        *(_wanted(telling), *values, _any_name(telling)),
         *(exact, exact, CLAUSE_WORTH if asks_for_a_clause(filters.question) else 1.0),
         *([term.query for term in terms], [term.weight for term in terms]),
     ]
@@ -272,6 +274,11 @@ def _wanted(terms: Sequence[_Term]) -> str:
 
 def _any(terms: Sequence[_Term], joint: str = " | ") -> str:
     return joint.join(f"({term.query})" for term in terms)
+
+
+def _any_name(terms: Sequence[_Term]) -> str:
+    """Return what fits documents that are named by one of the words."""
+    return " | ".join(f"'{lexeme}':A" for term in terms for lexeme in term.lexemes)
 
 
 def _narrowing(filters: SearchFilters) -> tuple[str, list[object]]:

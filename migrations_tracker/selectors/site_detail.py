@@ -6,18 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from django.db.models import Exists, F, OuterRef
+
 from audit.models import (
     Branch,
+    BranchScan,
     Capability,
     FallbackSite,
-    Lineage,
     Result,
     SiteState,
 )
 from audit.parity.capability import Place
 from audit.parity.rationale import Rationale
 from audit.policy.clauses import Clause
-from audit.selectors.history import scan_before
 from audit.selectors.policy import clauses_of_outcome, clauses_of_rule
 from audit.selectors.repository_policies import OwnPolicySaid, own_policy_at, own_policy_said, said_of_rule
 from audit.selectors.rules import RulePage, rule_get
@@ -39,7 +40,12 @@ TEST_RULES = frozenset({MISSING_GPU_TEST, "FT010"})
 MAX_STEPS = 30
 CONTEXT_LINES = 4
 STEP_CONTEXT_LINES = 2
-LINEAGE_SHOWN = 20
+#: The scan that closed a state, where the scan before it was of the same commit.
+_SAME_CODE = BranchScan.objects.filter(
+    scan_run=OuterRef("closed_scan"),
+    branch=OuterRef("branch"),
+    previous__scan_run__commit=F("scan_run__commit"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +96,11 @@ class SiteRecord:
         return [one["justification"] for one in told if one["status"] == SuppressionStatus.ACCEPTED]
 
     @property
+    def is_gone_by_scanner(self) -> bool:
+        """Whether the scan that no longer saw the site looked at the same commit as the scan before it."""
+        return bool(getattr(self.state, "is_closed_in_same_code", False))
+
+    @property
     def is_suppressible(self) -> bool:
         """Whether it may be suppressed now, or that be asked for."""
         return is_suppressible(self.choices)
@@ -101,8 +112,6 @@ class SitePageData(SiteRecord):
 
     frame: SourceFrame | None
     steps: Sequence[Step]
-    is_gone_by_scanner: bool
-    lineage: Sequence[Lineage]
     proofs: Sequence[Proof]
     ptx_loads: Sequence[PtxLoad]
     knowledge: SiteKnowledge
@@ -113,6 +122,7 @@ def site_record(*, site: FallbackSite) -> SiteRecord:
     states = list(
         SiteState.objects.filter(site=site)
         .annotate(
+            is_closed_in_same_code=Exists(_SAME_CODE),
             **said_of_symbol(repository_id=site.repository_id),
             **own_policy_said(repository_id=site.repository_id),
         )
@@ -125,6 +135,8 @@ def site_record(*, site: FallbackSite) -> SiteRecord:
             "result__scan_run__commit",
         )
     )
+    for one in states:
+        one.site = site
     main = next((s for s in states if s.branch.name == site.repository.default_branch), None)
     state = main or (states[0] if states else None)
     result = _newest_result(site, states)
@@ -162,12 +174,6 @@ def site_page(*, site: FallbackSite, seen: tuple[int, ...] | None) -> SitePageDa
         **known,
         frame=frame,
         steps=steps,
-        is_gone_by_scanner=state is not None and _is_gone_by_scanner(state),
-        lineage=list(
-            Lineage.objects.filter(site=site)
-            .select_related("to_commit", "scan_run")
-            .order_by("-id")[:LINEAGE_SHOWN]
-        ),
         proofs=_proofs(site, record.states) if site.rule_id != BROKEN_PTX else (),
         ptx_loads=_ptx_loads(site, state, result) if site.rule_id == BROKEN_PTX else (),
         knowledge=site_knowledge(site=site, result=result, seen=seen),
@@ -193,14 +199,6 @@ def _own_policy(
     now = getattr(state, "own_policy_now", None)
     form = state.form if state is not None else ""
     return said_of_rule(then, now, judged_under=under, rule_id=site.rule_id, form=form)
-
-
-def _is_gone_by_scanner(state: SiteState) -> bool:
-    """Whether the scan that no longer saw the site looked at the same commit as the scan before it."""
-    if state.closed_scan is None:
-        return False
-    closing = scan_before(scan_run=state.closed_scan, branch=state.branch)
-    return closing is not None and closing.is_same_code
 
 
 def _newest_result(site: FallbackSite, states: Sequence[SiteState]) -> Result | None:

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from audit.knowledge.likeness import likeness, sketch
 from audit.knowledge.references import ReferenceKind
-from audit.models import FallbackSite, PrecedentKind, Result, Stance
+from audit.models import Commit, FallbackSite, PrecedentKind, Result, Stance
 from audit.models.precedent import clause_address
 from audit.models.reference import REFERENCE_LABELS, ReferenceSource
 from audit.selectors.precedents import ALIKE_FROM, PROBED
@@ -64,6 +64,12 @@ SELECT 'entry', to_jsonb(e) FROM (
        AND (%(all)s OR k.repository_id IS NULL OR k.repository_id = ANY(%(seen)s::bigint[]))
      ORDER BY k.id DESC LIMIT 10
 ) e
+UNION ALL
+SELECT 'seen', to_jsonb(s) FROM (
+    SELECT l.scan_run_id, c.object_id, l.match_pass
+      FROM audit_lineage l JOIN audit_commit c ON c.id = l.to_commit_id
+     WHERE l.site_id = %(site)s ORDER BY l.id DESC LIMIT 20
+) s
 """
 
 
@@ -115,14 +121,24 @@ class KnownReference:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownLink:
+    """A scan that saw the site, and how it was recognised there."""
+
+    scan_run_id: int
+    commit: str
+    match_pass: str
+
+
+@dataclass(frozen=True, slots=True)
 class SiteKnowledge:
-    """What a site's page shows of what people know."""
+    """What a site's page shows of what people know, and of the scans that saw it, newest first."""
 
     rulings: Sequence[KnownPrecedent]
     precedents: Sequence[KnownPrecedent]
     findings: Sequence[dict[str, Any]]
     references: Sequence[KnownReference]
     entries: Sequence[dict[str, Any]]
+    seen_in: Sequence[KnownLink]
 
     @property
     def newest_ruling(self) -> int:
@@ -166,6 +182,10 @@ def site_knowledge(
         findings=rows.get("finding", ()),
         references=[_reference(site, row) for row in rows.get("reference", ())],
         entries=rows.get("entry", ()),
+        seen_in=[
+            KnownLink(row["scan_run_id"], Commit(object_id=row["object_id"]).short_id, row["match_pass"])
+            for row in rows.get("seen", ())
+        ],
     )
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from django import template
 from django.urls import resolve, reverse
-from django.utils.html import escape, format_html
+from django.utils import timezone
+from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from audit.knowledge.comments import render_comment
-from audit.models import BranchScan, Capability, CapabilityGap, Repository
+from audit.models import BranchScan, Capability, CapabilityGap, FallbackSite, Repository
 from audit.models.lease import RowState
 from audit.models.parity import case_query, cell_address
 from audit.models.precedent import clause_address
@@ -25,6 +26,7 @@ from migrations_tracker.models import Comment, WorkUnit
 from migrations_tracker.models.notice import NoticeKind
 from migrations_tracker.models.site_migration import CAUSE_LABELS, STATUS_LABELS
 from migrations_tracker.roles import PAGES, Role, Scope
+from migrations_tracker.selectors.comment_list import CommentLine
 from migrations_tracker.selectors.search import CLOSE_MARK, OPEN_MARK
 from migrations_tracker.selectors.standings import standing_of
 from migrations_tracker.source_frames import SourceFrame
@@ -93,6 +95,27 @@ def code_rows(frame: SourceFrame) -> SafeString:
 def said(comment: Comment) -> SafeString:
     """Show a comment, which is Markdown; the names of those who were told stand out."""
     return mark_safe(render_comment(comment.text, comment.told))  # type: ignore[attr-defined]  # noqa: S308
+
+
+@register.filter
+def comment_anchors(lines: Sequence[CommentLine], subject: FallbackSite | CapabilityGap) -> SafeString:
+    """Write comments as items that lead to their texts, each with its anchor: there may be hundreds."""
+    address = subject.get_absolute_url()
+    return format_html_join(
+        "\n",
+        '<li id="comment-{}"><a href="{}?through={}#comment-{}">{}, {}</a></li>',
+        (
+            (
+                line.pk,
+                address,
+                line.pk,
+                line.pk,
+                line.author,
+                f"{timezone.localtime(line.created_at):%Y-%m-%d %H:%M}",
+            )
+            for line in lines
+        ),
+    )
 
 
 @register.filter

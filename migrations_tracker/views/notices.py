@@ -39,14 +39,17 @@ def notice_index(request: SignedInRequest) -> HttpResponse:
         if form.is_valid() and _subscribed(request, form):
             messages.success(request, "From now on you are told.")
             return redirect("notice-list")
-    state = request.GET.get("state", "")
+    state, message = request.GET.get("state", ""), request.GET.get("message", "")
     context = {
         "form": form,
         "subscriptions": [
             (one, webhook_secret(subscription=one) if one.address else "")
             for one in subscriptions_of(owner=request.user)
         ],
-        "page": deliveries_page(owner=request.user, state=state, cursor=request.GET.get("page", "")),
+        "page": deliveries_page(
+            owner=request.user, state=state, message=message, cursor=request.GET.get("page", "")
+        ),
+        "message": message,
         "states": RowState.choices,
         "state": state,
     }

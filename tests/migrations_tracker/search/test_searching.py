@@ -16,7 +16,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from audit.knowledge.links import LinkKind
-from audit.models import Crate, FallbackSite, NoteSubject, PrecedentKind, PullRequest, Repository
+from audit.models import (
+    Crate,
+    FallbackSite,
+    KnowledgeEntry,
+    NoteSubject,
+    PrecedentKind,
+    PullRequest,
+    Repository,
+)
 from audit.parity.catalogue import newest
 from audit.policy.clauses import load_policy
 from audit.policy.forms import FORMS
@@ -187,6 +195,27 @@ def test_an_entry_is_found_once_it_is_published_and_never_as_a_draft(site: Fallb
     entry_save(entry=entry, actor=mary, title="Cholesky on the device", text="Secret plan.", is_draft=True)
     search_refresh(kinds=["entry"])
     assert "Secret" not in "".join(SearchDocument.objects.values_list("text", flat=True))
+
+
+def test_of_too_many_documents_with_a_word_those_named_so_are_ranked(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mary = make_user("mary")
+
+    def published(title: str, text: str) -> KnowledgeEntry:
+        entry = entry_create(actor=mary, title=title)
+        entry_save(entry=entry, actor=mary, title=title, text=text, is_draft=False)
+        return entry
+
+    named = published("The flibber", "What it is.")
+    for number in range(6):
+        published(f"Note {number}", "It has a flibber.")
+    search_refresh()
+    assert len(keys("flibber")) == 7
+    monkeypatch.setattr("migrations_tracker.selectors.search.MOST_LOOKED_AT", 3)
+    found = keys("flibber")
+    assert len(found) == 3
+    assert found[0] == f"entry:{named.pk}"
 
 
 def test_a_ruling_is_found_by_its_reason(site: FallbackSite) -> None:

@@ -15,13 +15,14 @@ from django.core import mail
 from django.db.models.functions import Now
 from django.test import Client
 from django.utils import timezone
-from pytest_django import Settings
+from pytest_django import DjangoAssertNumQueries, Settings
 
 from audit.models import AskedBy, BranchScan, HeldDrop, Repository, RowState, ScanRequest, ScanRun
 from audit.services.leases import lease_wake
 from audit.services.repositories import branch_note
 from migrations_tracker.errors import PlanError
 from migrations_tracker.models import Channel, Delivery, Frequency, Notice, NoticeKind, Subscription
+from migrations_tracker.selectors.deliveries import NOTICES_SHOWN
 from migrations_tracker.services.deliveries import delivery_again, delivery_execute, webhook_secret
 from migrations_tracker.services.notices import notices_collect
 from migrations_tracker.services.subscriptions import subscription_create, subscription_end
@@ -305,3 +306,32 @@ def test_a_wish_is_made_and_ended_on_the_page(ada: User, repository: Repository)
     subscription.refresh_from_db()
     assert subscription.ended_at is not None
     assert Notice.objects.count() == 0
+
+
+def test_a_message_of_many_notices_shows_its_first_and_leads_to_all(
+    ada: User, repository: Repository, tell: Tell, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    wish = tell()
+    notices = Notice.objects.bulk_create(
+        Notice(kind="new-sites", key=f"k{n}", repository=repository, title=f"Notice {n}.", path="/sites/")
+        for n in range(3 * NOTICES_SHOWN)
+    )
+    sent = [
+        Delivery.objects.create(subscription=wish, key=f"m{n}", state="succeeded", finished_at=timezone.now())
+        for n in range(4)
+    ]
+    for one in sent[:3]:
+        one.notices.set(notices)
+    sent[3].notices.set(notices[:1])
+    client = Client()
+    client.force_login(ada)
+    with django_assert_max_num_queries(12):
+        page = client.get("/notices/").content.decode()
+    assert page.count(": Notice ") == 3 * NOTICES_SHOWN + 1
+    assert page.count(f">All {3 * NOTICES_SHOWN}</a>") == 3
+    alone = client.get(f"/notices/?message={sent[1].pk}").content.decode()
+    assert alone.count(": Notice ") == 3 * NOTICES_SHOWN
+    assert ">All " not in alone.replace(">All messages<", "")
+    other = Client()
+    other.force_login(make_user("zoe"))
+    assert ": Notice " not in other.get(f"/notices/?message={sent[1].pk}").content.decode()

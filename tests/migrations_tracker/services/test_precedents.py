@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
 
 from audit.errors import AuditError
 from audit.models import (
@@ -172,6 +173,21 @@ def test_rulings_in_force_that_contradict_are_listed(sites: list[FallbackSite], 
     category.refresh_from_db()
     assert category.ended_at is not None
     assert contradictions(precedents=Precedent.objects.all()) == []
+
+
+def test_where_all_were_ruled_alike_no_code_is_read(
+    sites: list[FallbackSite], ada: User, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    for name in ("relu", "gelu", "silu", "shape"):
+        suppress(of(sites, name), ada)
+    with django_assert_num_queries(1):
+        assert contradictions(precedents=Precedent.objects.all()) == []
+    # One that differs brings its rule and form in, and not the others.
+    Precedent.objects.filter(site=of(sites, "gelu")).update(kind=PrecedentKind.ACCEPTED)
+    with django_assert_num_queries(3):
+        (pair,) = contradictions(precedents=Precedent.objects.all())
+        assert {pair.one.decided_by, pair.other.decided_by} == {ada}
+    assert {pair.one.site_id, pair.other.site_id} == {of(sites, "relu").pk, of(sites, "gelu").pk}
 
 
 @pytest.mark.parametrize(

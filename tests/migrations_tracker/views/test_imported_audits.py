@@ -5,10 +5,12 @@ from contextlib import AbstractContextManager
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db.models import F
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
-from audit.models import FallbackSite, ImportedAudit, ImportedFinding, Repository
+from audit.models import FallbackSite, ImportedAudit, ImportedFinding, Repository, SiteState
 from audit.services.imported_audits import audit_import
 from migrations_tracker.knowledge_forms import packed, unpacked
 from migrations_tracker.roles import Role
@@ -84,6 +86,29 @@ def test_an_audit_is_narrowed_by_the_url_and_paged(root_client: Client, audit: I
         ({"standing": "nonsense", "page": "null"}, 40),
     ):
         assert root_client.get(address, query).context["data"].total == count, query
+
+
+def test_each_number_of_an_audit_is_that_of_the_list_narrowed_so(
+    root_client: Client, audit: ImportedAudit
+) -> None:
+    ImportedFinding.objects.filter(pk__in=ImportedFinding.objects.order_by("pk").values("pk")[:7]).update(
+        judgement="upheld", judgement_reason="Read.", judged_by=make_user("ruth"), judged_at=timezone.now()
+    )
+    SiteState.objects.filter(site__in=FallbackSite.objects.order_by("pk").values("pk")[:1]).update(
+        is_open=False, baseline_state="absent", closed_scan=F("last_seen_scan")
+    )
+    address = audit.get_absolute_url()
+    data = root_client.get(address).context["data"]
+    for value, _, count in data.standings:
+        assert root_client.get(address, {"standing": value}).context["data"].total == count, value
+    for value, _, count in data.judgements:
+        assert root_client.get(address, {"judgement": value}).context["data"].total == count, value
+    counts = {"open": data.open_total, "gone": data.gone_total}
+    for value, count in counts.items():
+        narrowed = root_client.get(address, {"today": value}).context["data"]
+        assert (narrowed.total, len(narrowed.page.rows)) == (count, count)
+        assert {"open": narrowed.open_total, "gone": narrowed.gone_total} == counts
+    assert sum(count for _, _, count in data.judgements) == data.total == 40
 
 
 def test_a_finding_is_judged_and_linked_by_those_who_may(
