@@ -10,15 +10,11 @@ from django.db import migrations
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("audit", "0030_state_indexes"),
+        ("audit", "0031_capability_indexes"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
-        migrations.AddIndex(
-            model_name="capability",
-            index=django.contrib.postgres.indexes.GinIndex(fields=["symbols"], name="capability_symbols_idx"),
-        ),
         migrations.AddIndex(
             model_name="knowledgeentry",
             index=django.contrib.postgres.indexes.GinIndex(
