@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib.auth.models import User
 from django.db.models import Count, OuterRef, Prefetch, Subquery
 from django.db.models.functions import Coalesce
@@ -27,7 +29,8 @@ def deliveries_page(
     A state that is none does not narrow. The `message` of that key is alone, with all its notices.
     """
     # A message holds what its own table says: to count that is cheaper than to join the notices.
-    held = Delivery.notices.through.objects.order_by().filter(delivery=OuterRef("pk")).values("delivery")
+    through: Any = Delivery.notices.through
+    held = through.objects.order_by().filter(delivery=OuterRef("pk")).values("delivery")
     rows = (
         Delivery.objects.filter(subscription__owner=owner)
         .select_related("subscription")

@@ -54,7 +54,8 @@ def test_each_comment_is_there_once_and_in_order_whichever_is_asked_for(
     for asked in ("", "x", "0", "9" * 30, *(str(one.pk) for one in said)):
         with django_assert_num_queries(2):
             page = comment_page(subject=site, through=asked)
-        assert [one.pk for one in (*page.earlier, *page.shown, *page.later)] == [one.pk for one in said]
+        before, after = [one.pk for one in page.earlier], [one.pk for one in page.later]
+        assert [*before, *(one.pk for one in page.shown), *after] == [one.pk for one in said]
         assert len(page.shown) <= SHOWN
         if asked in {str(one.pk) for one in said}:
             assert page.shown[-1].pk == int(asked)
