@@ -25,7 +25,7 @@ GAP_REOPENED = "The gap is open again."
 GAP_CLOSED = "A scan found that the case is computed on the device: {outcome}."
 GAP_SUPPRESSION_OVER = "The gap is closed, so its suppression ended."
 # A case that no code serves any more is not computed on the device: whether that is right, a person says.
-_MIGRATED = frozenset(outcome.value for outcome in Outcome if outcome is not Outcome.REMOVED)
+MIGRATED = frozenset(outcome.value for outcome in Outcome if outcome is not Outcome.REMOVED)
 _COMPUTED = frozenset({Outcome.DEVICE_KERNEL.value, Outcome.COMPOSITE.value})
 
 
@@ -43,14 +43,7 @@ def scan_run_follow_up(summary: IngestSummary) -> None:
     scan_run = summary.scan_run
     seen = (*summary.new_sites, *summary.reopened_sites)
     site_migrations_open(sites=seen, scan_run=scan_run, reason=FOUND)
-    site_migrations_move_by_scan(
-        sites=seen,
-        sources=(Status.MIGRATED, Status.VERIFIED),
-        to=Status.REOPENED,
-        scan_run=scan_run,
-        is_seen=True,
-        reason=REOPENED,
-    )
+    sites_reopen(sites=seen, scan_run=scan_run)
     sites_gone_follow_up(sites=summary.absent_sites, scan_run=scan_run)
     _sites_migrated(sites=summary.absent_sites, scan_run=scan_run, branch=summary.branch)
     expiry_wake(scan_run=scan_run)
@@ -80,20 +73,37 @@ def _sites_migrated(*, sites: Sequence[int], scan_run: ScanRun, branch: Branch) 
     if not sites or scans.select_related("scan_run", "previous__scan_run").latest("pk").is_same_code:
         return
     told = SiteState.objects.filter(
-        branch=branch, site__in=ids_among(sites), is_open=False, outcome__in=_MIGRATED
+        branch=branch, site__in=ids_among(sites), is_open=False, outcome__in=MIGRATED
     ).values_list("outcome", "site_id")
     by_outcome: dict[str, list[int]] = {}
     for outcome, site in told.order_by("site_id"):
         by_outcome.setdefault(outcome, []).append(site)
     for outcome in sorted(by_outcome):
-        site_migrations_move_by_scan(
-            sites=by_outcome[outcome],
-            sources=AT_WORK,
-            to=Status.MIGRATED,
-            scan_run=scan_run,
-            is_seen=False,
-            reason=SITE_MIGRATED.format(outcome=outcome),
-        )
+        sites_migrate(sites=by_outcome[outcome], scan_run=scan_run, outcome=outcome)
+
+
+def sites_migrate(*, sites: Sequence[int], scan_run: ScanRun, outcome: str) -> None:
+    """Move the migrations of sites that a scan saw gone, and saw what became of them."""
+    site_migrations_move_by_scan(
+        sites=sites,
+        sources=AT_WORK,
+        to=Status.MIGRATED,
+        scan_run=scan_run,
+        is_seen=False,
+        reason=SITE_MIGRATED.format(outcome=outcome),
+    )
+
+
+def sites_reopen(*, sites: Sequence[int], scan_run: ScanRun) -> None:
+    """Reopen the migrations of sites that were done with and are seen again."""
+    site_migrations_move_by_scan(
+        sites=sites,
+        sources=(Status.MIGRATED, Status.VERIFIED),
+        to=Status.REOPENED,
+        scan_run=scan_run,
+        is_seen=True,
+        reason=REOPENED,
+    )
 
 
 def gaps_follow_up(*, scan_run: ScanRun, changes: GapChanges) -> None:

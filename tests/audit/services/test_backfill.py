@@ -35,7 +35,7 @@ from audit.models import (
 from audit.services.backfill import BackfillProgress, backfill
 from audit.services.line_storing import LineWriter
 from audit.services.repositories import repository_add
-from migrations_tracker.models import SiteMigration
+from migrations_tracker.models import SiteMigration, Transition
 from migrations_tracker.services.history import history_follow_up
 from tests.audit.services.test_branch_history import (
     LIB,
@@ -144,6 +144,35 @@ def test_every_commit_is_scanned_oldest_first_and_balances(tree: Path) -> None:
         (3, 0, 0, 3),
         (5, 2, 0, 0),
     ]
+
+
+def test_what_the_history_settled_is_migrated_by_the_scan_that_saw_it(tree: Path) -> None:
+    repository = repository_add(location=str(tree), actor=None)
+    run(repository)
+    status = {
+        name: SiteMigration.objects.get(site__rule_id="FT001", site__symbol__endswith=f"::gpu_{name}").status
+        for name in ("gelu", "relu", "tanh")
+    }
+    # The code of relu was removed in the end: whether that is right, a person says.
+    assert status == {"gelu": "migrated", "relu": "open", "tanh": "open"}
+    step = Transition.objects.get(site_migration__site__symbol__endswith="::gpu_gelu", to_status="migrated")
+    assert (step.cause, "structured-error" in step.reason) == ("scanner", True)
+    assert step.scan_run is not None
+    closed = SiteEvent.objects.get(site__symbol__endswith="::gpu_gelu", site__rule_id="FT001", kind="closed")
+    assert step.scan_run == closed.branch_scan.scan_run
+    # A second run moves nothing.
+    run(repository)
+    assert Transition.objects.filter(to_status="migrated").count() == 1
+
+
+def test_a_site_that_a_person_migrated_and_the_history_shows_open_is_reopened(tree: Path) -> None:
+    repository = repository_add(location=str(tree), actor=None)
+    run(repository)
+    migration = SiteMigration.objects.get(site__rule_id="FT001", site__symbol__endswith="::gpu_gelu")
+    commit_files(tree, {LIB: code(gelu=SILENT)})
+    run(repository)
+    migration.refresh_from_db()
+    assert migration.status == "reopened"
 
 
 def test_a_commit_that_cannot_be_scanned_stays_a_gap_with_its_reason(tree: Path) -> None:
