@@ -39,7 +39,8 @@ _UNREADABLE = (
 )
 _INTEGER = "I"
 
-Place = tuple[str, int]
+# A function by its file, its name, and how many of that name stand before it.
+Place = tuple[str, str, int]
 Span = tuple[int, int]
 
 

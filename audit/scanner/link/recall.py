@@ -39,11 +39,15 @@ _MOST_STALE = 400
 
 
 class KeptFile(NamedTuple):
-    """A file as it stood: what it was, which names and structs it defines, and what was found out."""
+    """A file as it stood: what it was, which names and structs it defines, and what was found out.
+
+    A name comes with a digest of all that a call may be resolved by of what it names, a struct with one of
+    its fields.
+    """
 
     stand: str
-    names: tuple[str, ...]
-    structs: tuple[str, ...]
+    names: dict[str, str]
+    structs: dict[str, str]
     splices: bool
     told: bytes
     tables: bytes
@@ -81,11 +85,17 @@ class Recalled:
         self._units = {unit.path: unit for unit in documents} | workspace.units
         self._memory = memory
         self._packages: dict[str, str] = {}
-        self._files = {path: self._as_it_is(unit) for path, unit in self._units.items()}
-        before = self._before = memory.files if memory is not None else {}
-        self._same = {
-            path for path, one in self._files.items() if path in before and before[path].stand == one.stand
-        }
+        self._numbered: dict[str, dict[str, list[Fn]]] = {}
+        self._before = memory.files if memory is not None else {}
+        self._files: dict[str, KeptFile] = {}
+        self._same: set[str] = set()
+        for path, unit in self._units.items():
+            kept, stand = self._before.get(path), self._stand(unit)
+            if kept is not None and kept.stand == stand:
+                self._same.add(path)
+                self._files[path] = kept
+            else:
+                self._files[path] = self._as_it_is(unit, stand)
         self._told: dict[str, dict[str, Any]] = {}
         self._tables: dict[str, Tables] = {}
         self._given = Given()
@@ -169,15 +179,23 @@ class Recalled:
         return looked.is_path and (not self._has_paths or looked.target in names)
 
     def _at(self, place: Place) -> Fn | None:
-        unit = self._units.get(place[0])
-        functions = unit.functions if unit is not None else None
-        if place[0] not in self._same or functions is None or place[1] >= len(functions):
-            return None
-        return functions[place[1]]
+        """Return the function of a place: of a name that has not changed, as many stand where they stood."""
+        path, name, number = place
+        unit = self._units.get(path)
+        named = self._named(unit).get(name, ()) if unit is not None and name not in self._change.names else ()
+        return named[number] if number < len(named) else None
 
-    @staticmethod
-    def _place_of(function: Fn) -> Place:
-        return function.unit.path, number_of(function)
+    def _place_of(self, function: Fn) -> Place:
+        named = self._named(function.unit)[function.name]
+        return function.unit.path, function.name, named.index(function)
+
+    def _named(self, unit: Unit) -> dict[str, list[Fn]]:
+        found = self._numbered.get(unit.path)
+        if found is None:
+            found = self._numbered[unit.path] = {}
+            for function in unit.functions or ():
+                found.setdefault(function.name, []).append(function)
+        return found
 
     # -- what has changed --------------------------------------------------------------------------------
 
@@ -185,33 +203,46 @@ class Recalled:
         memory = self._memory
         if memory is None:
             return _Change(frozenset(), frozenset(), self._passing)
-        changed = [one for path, one in self._files.items() if path not in self._same]
-        changed += [one for path, one in memory.files.items() if path not in self._same]
-        names = {name for one in changed for name in one.names}.union(memory.stale_names)
-        if any(one.splices for one in changed):
-            names.update(memory.spliced, self._spliced())
-        structs = {name for one in changed for name in one.structs}.union(memory.stale_structs)
+        names, structs = {*memory.stale_names}, {*memory.stale_structs}
+        for path in self._files.keys() | memory.files.keys():
+            if path in self._same:
+                continue
+            then, now = memory.files.get(path, _NOTHING), self._files.get(path, _NOTHING)
+            names |= _differing(then.names, now.names)
+            structs |= _differing(then.structs, now.structs)
+            if then.splices or now.splices:
+                names.update(memory.spliced, self._spliced())
         return _Change(frozenset(names), frozenset(structs), self._passing.union(memory.stale_passing))
 
     def _spliced(self) -> set[str]:
         return {name for names in self._workspace.expansions.values() for name in names}
 
-    def _as_it_is(self, unit: Unit) -> KeptFile:
-        functions = unit.functions or []
-        names = {function.name for function in functions}
+    def _as_it_is(self, unit: Unit, stand: str) -> KeptFile:
+        around = self._around(unit)
+        names: dict[str, list[object]] = {}
+        for function in unit.functions or ():
+            names.setdefault(function.name, []).append(_resolved_by(function))
         # A macro elsewhere may make functions of the names that it is given here.
-        names.update(self._workspace.names_given_to_macros(unit))
+        for macro, name in self._workspace.names_given_to_macros(unit):
+            names.setdefault(name, []).append(macro)
+        structs: dict[str, list[object]] = {}
+        for name, fields_ in unit.struct_fields:
+            structs.setdefault(name, []).append(_plain(fields_))
         return KeptFile(
-            self._stand(unit),
-            tuple(names),
-            tuple({name for name, _ in unit.struct_fields}),
-            any(function.facts.has_spliced_name for function in functions),
+            stand,
+            {name: _digest((around, told)) for name, told in names.items()},
+            {name: _digest(told) for name, told in structs.items()},
+            any(function.facts.has_spliced_name for function in unit.functions or ()),
             b"",
             b"",
         )
 
     def _stand(self, unit: Unit) -> str:
         """Tell what decides whether a file is the same one in the same place."""
+        return f"{unit.blob_id} {self._around(unit)}"
+
+    def _around(self, unit: Unit) -> str:
+        """Tell where a file stands in the workspace."""
         folder = unit.package.folder if unit.package is not None else ""
         package = self._packages.get(folder)
         if package is None or unit.package is None:
@@ -219,7 +250,6 @@ class Recalled:
             if unit.package is not None:
                 self._packages[folder] = package
         told = (
-            unit.blob_id,
             package,
             unit.module,
             _plain(unit.module_cfgs),
@@ -319,8 +349,33 @@ class Recalled:
             yield span, Row(looked, tuple(map(self._place_of, callees)))
 
     def _anywhere(self, place: Place) -> Fn | None:
-        functions = self._units[place[0]].functions
-        return functions[place[1]] if functions else None
+        path, name, number = place
+        return self._named(self._units[path])[name][number]
+
+
+_NOTHING = KeptFile("", {}, {}, False, b"", b"")
+
+
+def _differing(then: Mapping[str, str], now: Mapping[str, str]) -> set[str]:
+    return {name for name in then.keys() | now.keys() if then.get(name) != now.get(name)}
+
+
+def _resolved_by(function: Fn) -> tuple[object, ...]:
+    """Return all of a function that tells whether a call may call it: its body is no part of that."""
+    facts = function.facts
+    return (
+        function.owner is None,
+        function.self_type,
+        function.trait,
+        function.module,
+        _plain(function.cfgs),
+        function.has_body,
+        function.is_test_code,
+        function.is_product_code,
+        facts.macro,
+        facts.has_spliced_name,
+        tuple(parameter.name == "self" for parameter in facts.parameters),
+    )
 
 
 def _outlook(world: World) -> tuple[str, str, str]:

@@ -71,10 +71,10 @@ class Workspace:
                     self.expansions[function.index].append(name)
                     self.by_name[name].append(function)
 
-    def names_given_to_macros(self, unit: Unit) -> set[str]:
-        """Return the names that the invocations between the items of a file give to macros."""
-        found = (_FIRST_NAME.match(unit.data, call.arguments_start) for call in unit.facts.calls)
-        return {first[1].decode() for first in found if first is not None}
+    def names_given_to_macros(self, unit: Unit) -> list[tuple[str, str]]:
+        """Return the macros that are invoked between the items of a file, each with the name it is given."""
+        found = ((call.name, _FIRST_NAME.match(unit.data, call.arguments_start)) for call in unit.facts.calls)
+        return [(macro, first[1].decode()) for macro, first in found if first is not None]
 
     def _assign_packages(self) -> None:
         by_folder = {package.folder: package for package in self.packages}

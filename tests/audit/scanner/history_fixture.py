@@ -195,6 +195,51 @@ def append_item(files: Files, random: Random) -> Files:
     return {**files, path: f"{files[path]}\n{item}\n"}
 
 
+def change_bodies(files: Files, random: Random) -> Files:
+    """What functions do changes, and nothing by which they are called."""
+    path = _rust(files, random)
+    line = random.choice(("x.cpu();", "let host = x.data_vec();", "if x.is_cuda() { todo!() }", "let y = 1;"))
+    return {**files, path: files[path].replace("{\n", f"{{\n    {line}\n", random.randrange(1, 4))}
+
+
+def put_in_front(files: Files, random: Random) -> Files:
+    """A twin of a function comes to stand before it: of the same name, it may be called in its place."""
+    path = _rust(files, random)
+    name = random.choice(("fetch", "data_vec", "forward_gpu", "scale", "to_host", "mul"))
+    kind = random.choice(("Layer", "Tensor", "GpuTensor"))
+    twin = random.choice(
+        (
+            f"pub fn {name}(x: &Tensor) -> Tensor {{ x.cpu() }}",
+            f'#[cfg(feature = "cuda")]\npub fn {name}(x: &Tensor) -> Tensor {{ x.cpu() }}',
+            f"impl {kind} {{ pub fn {name}(&self) -> Tensor {{ self.cpu() }} }}",
+            f"mod inner {{ pub fn {name}(x: &Tensor) -> Tensor {{ x.clone() }} }}",
+        )
+    )
+    return {**files, path: f"{twin}\n{files[path]}"}
+
+
+def change_parameters(files: Files, random: Random) -> Files:
+    """Functions take one thing more, or another thing."""
+    path = _rust(files, random)
+    old, new = random.choice(
+        (("(x: &Tensor)", "(x: &Tensor, k: usize)"), ("(&self, x", "(x"), ("&Tensor", "&GpuTensor"))
+    )
+    return {**files, path: files[path].replace(old, new)}
+
+
+def change_fields(files: Files, random: Random) -> Files:
+    """A struct has other fields, under the name that it had."""
+    path = _rust(files, random)
+    old, new = random.choice(
+        (
+            ("weight: Tensor", "weight: Layer"),
+            ("inner: Tensor", "inner: Vec<f32>"),
+            ("rows: Vec", "rows: Option"),
+        )
+    )
+    return {**files, path: files[path].replace(old, new)}
+
+
 def replace_word(files: Files, random: Random) -> Files:
     """A function is renamed in one file, and its callers elsewhere call what is not there, or another one."""
     old, new = random.sample(("fetch", "data_vec", "forward_gpu", "scale", "cpu", "launch", "bring"), 2)
@@ -226,6 +271,10 @@ EDITS: tuple[Callable[[Files, Random], Files], ...] = (
     insert_lines,
     append_item,
     append_item,
+    change_bodies,
+    put_in_front,
+    change_parameters,
+    change_fields,
     replace_word,
     change_features,
     break_syntax,

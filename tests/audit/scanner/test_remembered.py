@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from audit.rules import RULES, dishonest_report
 from audit.scanner import remembered
-from audit.scanner.extract.facts import Call
+from audit.scanner.extract.facts import Call, CallKind
+from audit.scanner.judge import Judgement
 from audit.scanner.link import recall
 from audit.scanner.link.parts import Part, told_in
 from audit.scanner.link.resolve import Resolver
@@ -28,7 +29,7 @@ from audit.scanner.remembered import KeptWorkspaces
 from audit.scanner.report import ScanReport
 from audit.scanner.source.memory import MemorySource
 from audit.scanner.vocabulary import Phrase
-from tests.audit.scanner.history_fixture import EDITS, edited, first_commit
+from tests.audit.scanner.history_fixture import CRATES, EDITS, MACRO, edited, first_commit
 from tests.audit.scanner.test_carried import Counting
 
 HELPERS = "ferrotorch-nn/src/helpers.rs"
@@ -58,10 +59,13 @@ class Resolved:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.times = 0
+        self.files: set[str] = set()
         original = Resolver._resolve
 
         def counting(resolver: Resolver, function: Fn, call: Call) -> list[Fn]:
             self.times += 1
+            if call.kind != CallKind.MACRO:
+                self.files.add(function.unit.path)
             return original(resolver, function, call)
 
         monkeypatch.setattr(Resolver, "_resolve", counting)
@@ -79,6 +83,163 @@ def test_over_a_history_of_edits_every_report_is_that_of_a_scan_alone(
         edit, files = edited(files, random, number)
         edits.add(edit)
     assert edits == {edit.__name__ for edit in EDITS}
+
+
+@pytest.mark.parametrize("seed", range(3, 7))
+def test_over_a_history_of_edits_every_call_resolves_as_without_a_memory(seed: int, tmp_path: Path) -> None:
+    random, cache, files = Random(seed), Counting(), first_commit()
+    remembered_calls = 0
+    for _ in range(40):
+        remembered_calls += _compared(files, tmp_path, cache)
+        _, files = edited(files, random, random.randrange(len(EDITS)))
+    assert remembered_calls > 1000
+
+
+def _compared(files: Mapping[str, str], folder: Path, cache: Counting) -> int:
+    """Compare what each call resolves to with what it does without a memory; return how many were known."""
+    known: list[tuple[Fn, ...]] = []
+
+    def compare(judgement: Judgement) -> None:
+        resolver, fresh = judgement.summaries.resolver, Resolver(judgement.workspace)
+        for function in judgement.workspace.functions:
+            known.extend(one for one in resolver._given.rows_of(function).values() if one)
+            for call in function.facts.calls:
+                assert resolver.resolve(function, call) == fresh.resolve(function, call), (function, call)
+            assert resolver.types(function) == fresh.types(function), function
+
+    scan(
+        MemorySource({path: text.encode() for path, text in files.items()}),
+        profile=load_profile("ferrotorch"),
+        rules=RULES[:1],
+        cache=cache,
+        workspaces=KeptWorkspaces(folder),
+        observe=compare,
+    )
+    return len(known)
+
+
+# What is called, before and after, and a caller in another file that stays as it is.
+MOVES = {
+    "a cfg": (
+        '#[cfg(not(feature = "cuda"))]\npub fn go() {}\n#[cfg(feature = "cuda")]\npub fn go() {}',
+        '#[cfg(feature = "cuda")]\npub fn go() {}\n#[cfg(not(feature = "cuda"))]\npub fn go() {}',
+        "fn call() { go(); }",
+    ),
+    "the type": (
+        "impl One { pub fn go(&self) {} }",
+        "impl Two { pub fn go(&self) {} }",
+        "pub struct One; pub struct Two; fn call(x: &One) { x.go(); }",
+    ),
+    "the trait": (
+        "impl Walks for One { fn go(&self) {} }",
+        "impl Runs for One { fn go(&self) {} }",
+        "trait Walks { fn stop(&self); } trait Runs { fn stop(&self); } fn call(x: &dyn Walks) { x.go(); }",
+    ),
+    "a field": (
+        "pub struct Holder { inner: One }",
+        "pub struct Holder { inner: Two }",
+        "impl One { fn go(&self) {} }\nimpl Two { fn go(&self) {} }\nfn call(x: &Holder) { x.inner.go(); }",
+    ),
+    "the number of parameters": (
+        "impl One { pub fn go(&self, x: u8) {} }",
+        "impl One { pub fn go(&self) {} }",
+        "fn call() { made().go(1); }",
+    ),
+    "self": (
+        "impl One { pub fn go(&self, x: u8) {} }",
+        "impl One { pub fn go(one: &One, x: u8) {} }",
+        "fn call() { made().go(1); }",
+    ),
+    "the module": (
+        "pub mod x { pub fn go() {} } pub mod y {}",
+        "pub mod x {} pub mod y { pub fn go() {} }",
+        "fn call() { elsewhere::x::go(); }",
+    ),
+    "the body": (
+        "trait Walks { fn go(&self) {} }",
+        "trait Walks { fn go(&self); }",
+        "fn call() { made().go(); }",
+    ),
+    "the owner": (
+        "pub fn go(x: u8) {}",
+        "impl One { pub fn go(&self, x: u8) {} }",
+        "fn call() { go(1); made().go(1); }",
+    ),
+    "a test": (
+        "pub fn go() {}\npub fn go() {}",
+        "#[test]\npub fn go() {}\npub fn go() {}",
+        "fn call() { go(); }",
+    ),
+    "a twin in front": (
+        "pub fn go() {}",
+        "impl One { pub fn go(&self) {} }\npub fn go() {}",
+        "fn call() { go(); made().go(); }",
+    ),
+    "what a macro makes": (
+        MACRO.replace("make!(NAME);", ""),
+        "macro_rules! make { ($name:ident) => { const $name: u8 = 1; }; }",
+        "make!(go);\nmod inner { pub fn go(x: u8) {} }\nfn call() { go(x); }",
+    ),
+    "a name that a macro is given": (
+        "make!(go);",
+        "make!(went);",
+        MACRO.replace("make!(NAME);", "mod inner { pub fn go(x: u8) {} } fn call() { go(x); }"),
+    ),
+}
+
+
+@pytest.mark.parametrize("moved", MOVES)
+def test_a_call_is_resolved_again_where_something_else_than_a_body_has_changed(
+    moved: str, tmp_path: Path
+) -> None:
+    before, after, caller = MOVES[moved]
+    cache = Counting()
+    files = {
+        "Cargo.toml": '[package]\nname = "one"\nversion = "0.1.0"\n[features]\ncuda = []\n',
+        "src/lib.rs": "pub mod caller;\npub mod elsewhere;\n",
+        "src/caller.rs": caller,
+    }
+    first = _answers({**files, "src/elsewhere.rs": before}, tmp_path, cache)
+    again = _answers({**files, "src/elsewhere.rs": after}, tmp_path, cache)
+    assert again == _answers({**files, "src/elsewhere.rs": after}, None, cache)
+    assert again != first
+
+
+def test_what_is_called_moves_on_in_its_file_by_a_change_of_another_name(tmp_path: Path) -> None:
+    cache, last = Counting(), "mod a { pub fn go() {} }\nmod b { pub fn go() {} }"
+    for text in (last, f"pub fn went() {{}}\n{last}", f"pub fn gone() {{}}\n\n{last}"):
+        for number in range(2):
+            files = {
+                "src/lib.rs": f"pub mod caller;\npub mod elsewhere;\n// {number}\n",
+                "src/caller.rs": "fn call() { crate::elsewhere::b::go(); }",
+                "src/elsewhere.rs": text,
+            }
+            found = _answers(files, tmp_path, cache)
+            assert found == _answers(files, None, cache) == [("call", "go", (("go", text.count("\n") + 1),))]
+
+
+def _answers(
+    files: Mapping[str, str], folder: Path | None, cache: Counting
+) -> list[tuple[str, str, tuple[tuple[str, int], ...]]]:
+    """Return what each call resolves to, by names and lines."""
+    found: list[tuple[str, str, tuple[tuple[str, int], ...]]] = []
+
+    def tell(judgement: Judgement) -> None:
+        resolver = judgement.summaries.resolver
+        for function in judgement.workspace.functions:
+            for call in function.facts.calls:
+                callees = tuple((one.name, one.line) for one in resolver.resolve(function, call))
+                found.append((function.name, call.name, callees))
+
+    scan(
+        MemorySource({path: text.encode() for path, text in files.items()}),
+        profile=load_profile("ferrotorch"),
+        rules=RULES,
+        cache=cache,
+        workspaces=KeptWorkspaces(folder) if folder is not None else None,
+        observe=tell,
+    )
+    return found
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -105,6 +266,23 @@ def test_calls_of_files_that_are_as_they_were_are_not_resolved_again(
     again, resolved.times = resolved.times, 0
     scanned(files, None, cache)
     assert again < resolved.times / 4
+
+
+def test_a_change_of_bodies_has_no_call_elsewhere_resolved_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache, files = Counting(), first_commit()
+    scanned(files, tmp_path, cache)
+    resolved = Resolved(monkeypatch)
+    changed = {**files, HELPERS: files[HELPERS].replace("x.data_vec()", "todo!()")}
+    assert changed != files
+    assert scanned(changed, tmp_path, cache) == scanned(changed, None, Counting())
+    resolved.files.clear()
+    again = {**files, HELPERS: files[HELPERS].replace("x.data_vec()", "x.data_vec().map(|one| one)")}
+    scanned(again, tmp_path, cache)
+    assert resolved.files <= {HELPERS}
+    scanned(again, None, cache)
+    assert len(resolved.files) > len(CRATES)
 
 
 def test_what_a_document_says_is_kept_and_looked_for_again_where_it_has_changed(
