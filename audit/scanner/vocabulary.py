@@ -96,7 +96,9 @@ _DENIAL = _any(
 )
 # `no` denies the words next to it only: "if no GPU is there we fall back" is a claim.
 _NO = r"\bno\s+(?:(?:more|such|hidden|implicit|silent|automatic|graceful|transparent|cpu|host)[\s-]+)*"
-_DENIED = re.compile(rf"(?:{_DENIAL}\W+(?:[\w'/-]+\s+){{0,4}}|{_NO})$", re.IGNORECASE)
+# Who calls it silent names a fault: nobody sells one by that word.
+_FAULT = r"\b(?:silent|hidden|unwanted)[\s-]+(?:(?:cpu|host)[\s-]+)?"
+_DENIED = re.compile(rf"(?:{_DENIAL}\W+(?:[\w'/-]+\s+){{0,4}}|{_NO}|{_FAULT})$", re.IGNORECASE)
 _END = _any("forbidden", "banned", "removed", "gone", "not allowed", "wrong", "dishonest")
 _UNDONE = re.compile(rf".{{0,40}}?\b(?:is|are|was|were)\s+(?:now\s+)?{_END}\b", re.IGNORECASE | re.DOTALL)
 _OPT_IN = re.compile(

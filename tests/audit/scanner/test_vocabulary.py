@@ -39,6 +39,7 @@ NO_CLAIMS = [
     "The CPU-fallback path is removed when the kernel is missing.",
     "```\nfalls back to CPU on error\n```",
     "Best effort cleanup of temporary files.",
+    "Silent CPU fallback when the allocation on the GPU fails: the caller is told nothing.",
     "The tag falls back to the name if it is missing.",
     "Peer copies fall back to a host-staged copy when peer access is unavailable.",
     "Only with GPU_FALLBACK=1 set the operator\nfalls back to the CPU on error, behind a warning.",
