@@ -11,6 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from audit.scanner.report import Outcome
+from workers.protocol.outcome import PROVED, Verdict
+
 
 class Status(StrEnum):
     OPEN = "open"
@@ -26,6 +29,21 @@ class Status(StrEnum):
 
 #: Where a migration has nothing left that is due.
 AT_REST = frozenset({Status.MIGRATED, Status.VERIFIED, Status.SUPPRESSED})
+
+
+#: Which verdict bears an outcome out. An error that is returned is not shown by a kernel that ran, nor an
+#: opt-in by either. What was removed, transfers by its name or is not known leaves nothing else to be shown.
+_FITTING = {
+    Outcome.STRUCTURED_ERROR: frozenset({Verdict.REFUSED}),
+    Outcome.OPT_IN_FALLBACK: frozenset({Verdict.OPT_IN_PROVED}),
+    Outcome.DEVICE_KERNEL: frozenset({Verdict.ON_DEVICE}),
+    Outcome.COMPOSITE: frozenset({Verdict.COMPOSITE, Verdict.ON_DEVICE}),
+}
+
+
+def fitting(outcome: str) -> frozenset[Verdict]:
+    """Return the verdicts of which one makes a site verified that became `outcome`."""
+    return _FITTING.get(Outcome(outcome), frozenset(PROVED)) if outcome else frozenset(PROVED)
 
 
 class Cause(StrEnum):
@@ -125,6 +143,8 @@ def _edges() -> Iterator[Edge]:
     # A verdict holds for the code that ran: a scan that sees other code ends it.
     ended = frozenset({Requirement.SITE_ABSENT, Requirement.NO_VERDICT})
     yield Edge(Status.VERIFIED, Status.MIGRATED, Cause.SCANNER, ended)
+    # The same test, run again on the same code, may show the contrary.
+    yield Edge(Status.VERIFIED, Status.MIGRATED, Cause.GPU, ended)
     for source in (Status.MIGRATED, Status.VERIFIED):
         yield Edge(source, Status.REOPENED, Cause.SCANNER, frozenset({Requirement.SITE_PRESENT}))
         yield Edge(source, Status.REOPENED, Cause.PERSON, reason)

@@ -25,7 +25,7 @@ from audit.scanner.report import FileStatus, Outcome, RuleStatus
 from audit.selectors.branch_periods import position_of, sites_changed_since
 from audit.selectors.repository_policies import own_clauses_by_form, own_clauses_by_rule
 from audit.selectors.rules import rule_get
-from migrations_tracker.lifecycle import Status
+from migrations_tracker.lifecycle import Status, fitting
 from migrations_tracker.models import MigrationReport, SiteMigration, Suppression, SuppressionStatus
 from migrations_tracker.models.site_migration import STATUS_LABELS
 from migrations_tracker.reports.document import (
@@ -41,12 +41,11 @@ from migrations_tracker.reports.document import (
     ScanLine,
 )
 from migrations_tracker.reports.sentences import closed_sentence
-from workers.models import VerifiedFunction
-from workers.protocol.outcome import PROVED
+from workers.protocol.outcome import Verdict
+from workers.selectors.verifications import verdicts_standing
 
 _WHOLE = (FileStatus.SCANNED.value, FileStatus.UNCHANGED.value)
 _NOT_PLANNED = "not planned"
-_PROOFS = frozenset(verdict.value for verdict in PROVED)
 _GRAVE = frozenset({"error", "warning"})
 
 
@@ -67,8 +66,10 @@ def report_facts(*, report: MigrationReport) -> ReportDocument:
         _open_site(state, is_new=state.site_id in new, suppressed=ruled.get(state.site_id, ""))
         for state in opened
     )
-    verdicts = _verdicts(branch.repository_id, [state.symbol for state in closed])
-    closed_sites = tuple(_closed_site(state, verdicts.get(state.symbol, "")) for state in closed)
+    standing = verdicts_standing(
+        repository_id=branch.repository_id, symbols=[state.symbol for state in closed]
+    )
+    closed_sites = tuple(_closed_site(state, _verdict(state, standing)) for state in closed)
     gaps = CapabilityGap.objects.filter(repository=branch.repository)
     return ReportDocument(
         schema=SCHEMA,
@@ -164,16 +165,11 @@ def _open_site(state: SiteState, *, is_new: bool, suppressed: str) -> OpenSite:
     )
 
 
-def _verdicts(repository_id: int, symbols: Sequence[str]) -> dict[str, str]:
-    """Return what GPU runs showed of functions that are as they were: a proof if any, else the newest."""
-    shown = VerifiedFunction.objects.filter(
-        symbol__in=symbols,
-        verification__repository_id=repository_id,
-        expired_at__isnull=True,
-    ).values_list("symbol", "verification__verdict", "verification_id")
-    return {
-        symbol: verdict for symbol, verdict, _ in sorted(shown, key=lambda row: (row[1] in _PROOFS, row[2]))
-    }
+def _verdict(state: SiteState, standing: Mapping[str, Sequence[Verdict]]) -> str:
+    """Return what GPU runs showed of a closed site: what bears its outcome out, else the newest."""
+    shown = standing.get(state.symbol, ())
+    fit = fitting(state.outcome)
+    return next((one.value for one in shown if one in fit), shown[0].value if shown else "")
 
 
 def _closed_site(state: SiteState, verdict: str) -> ClosedSite:

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from celery import current_app
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import F, QuerySet
 
 from audit.errors import AuditError
-from audit.models import Branch, DriverAnswer, FallbackSite, RowState, ScanRun
+from audit.models import Branch, DriverAnswer, FallbackSite, RowState, ScanRun, SiteState
 from audit.scanner.ptx.driver import parts_of
 from audit.selectors.sites import site_is_open
 from audit.services.driver_answers import driver_label
 from audit.services.scan_requests import scan_run_request
-from migrations_tracker.lifecycle import Cause, Situation, Status, check
+from migrations_tracker.lifecycle import Cause, Situation, Status, check, fitting
 from migrations_tracker.models import SiteMigration, Transition
 from migrations_tracker.services.scans import row_wake
 from migrations_tracker.services.site_migrations import site_migrations_move_by_scan
 from workers.models import Verification, VerificationJob, VerifiedFunction
 from workers.protocol.job import JobKind
 from workers.protocol.outcome import PROVED
+from workers.selectors.verifications import SAYS_NOTHING, verdicts_standing
 from workers.services.expiry import has_proof_to_check, verifications_expire
 
 DISPATCH_TASK = "migrations_tracker.tasks.verification_jobs_dispatch"
@@ -33,10 +35,12 @@ log = logging.getLogger(__name__)
 
 
 def verification_follow_up(job: VerificationJob, verifications: list[Verification]) -> None:
-    """Move migrations whose sites were proved, and give the runner that is free again its next job."""
+    """Move migrations whose sites were proved, or are no longer, and give the free runner its next job."""
     for verification in verifications:
         if verification.verdict in _PROOFS:
             _prove(verification)
+        elif verification.verdict not in SAYS_NOTHING:
+            _disprove(verification)
     if job.kind == JobKind.PTX:
         transaction.on_commit(lambda: current_app.send_task(HEAR_TASK), robust=True)
     dispatch_wake()
@@ -88,18 +92,11 @@ def proof_expire(*, scan_run: ScanRun) -> int:
 
 def _unverify(scan_run: ScanRun) -> None:
     """Take sites out of verified about whose function no proof stands any more."""
-    standing = VerifiedFunction.objects.filter(
-        symbol=OuterRef("site__symbol"),
-        expired_at=None,
-        verification__repository=OuterRef("site__repository"),
-        verification__verdict__in=_PROOFS,
+    verified = SiteMigration.objects.filter(
+        status=Status.VERIFIED.value, site__repository=scan_run.repository_id
     )
-    unproved = SiteMigration.objects.filter(
-        ~Exists(standing), status=Status.VERIFIED.value, site__repository=scan_run.repository_id
-    )
-    sites = list(unproved.values_list("site", flat=True))
     site_migrations_move_by_scan(
-        sites=sites,
+        sites=[site.pk for site in _unproved(verified)],
         sources=(Status.VERIFIED,),
         to=Status.MIGRATED,
         scan_run=scan_run,
@@ -108,8 +105,46 @@ def _unverify(scan_run: ScanRun) -> None:
     )
 
 
+def _unproved(migrations: QuerySet[SiteMigration]) -> list[FallbackSite]:
+    """List the sites of migrations that no verdict which stands bears out."""
+    sites = list(FallbackSite.objects.filter(migration__in=migrations).order_by("pk"))
+    if not sites:
+        return []
+    outcomes = _outcomes(sites)
+    standing = verdicts_standing(
+        repository_id=sites[0].repository_id, symbols=[site.symbol for site in sites]
+    )
+    return [
+        site for site in sites if fitting(outcomes.get(site.pk, "")).isdisjoint(standing.get(site.symbol, ()))
+    ]
+
+
+def _outcomes(sites: Sequence[FallbackSite]) -> dict[int, str]:
+    """Return what became of sites that are gone from the default branch."""
+    states = SiteState.objects.filter(
+        site__in=[site.pk for site in sites],
+        is_open=False,
+        branch__name=F("branch__repository__default_branch"),
+    )
+    return dict(states.values_list("site_id", "outcome"))
+
+
+def _disprove(verification: Verification) -> None:
+    """Take sites out of verified that rested on an earlier run of a test, which shows the contrary now."""
+    verified = SiteMigration.objects.filter(
+        status=Status.VERIFIED.value,
+        site__repository=verification.repository_id,
+        site__symbol__in=VerifiedFunction.objects.filter(verification=verification).values("symbol"),
+    )
+    unproved = [site.pk for site in _unproved(verified)]
+    for migration in SiteMigration.objects.select_for_update().filter(
+        site__in=unproved, status=Status.VERIFIED.value
+    ):
+        _move(migration, verification, Status.MIGRATED)
+
+
 def _prove(verification: Verification) -> None:
-    """Move the migrations of sites in the functions that the verification is proof about."""
+    """Move the migrations of sites in the functions about which the verification is the proof that fits."""
     symbols = VerifiedFunction.objects.filter(verification=verification).values("symbol")
     migrations = (
         SiteMigration.objects.select_for_update(of=("self",))
@@ -120,25 +155,25 @@ def _prove(verification: Verification) -> None:
             site__symbol__in=symbols,
         )
     )
-    for migration in migrations:
-        if migration.site is not None and not _is_seen(migration.site):
-            _move(migration, verification)
+    moving = [migration for migration in migrations if migration.site is not None]
+    outcomes = _outcomes([migration.site for migration in moving if migration.site is not None])
+    for migration in moving:
+        is_fitting = verification.verdict in fitting(outcomes.get(migration.site_id or 0, ""))
+        if migration.site is not None and is_fitting and not site_is_open(site=migration.site):
+            _move(migration, verification, Status.VERIFIED)
 
 
-def _is_seen(site: FallbackSite) -> bool:
-    return site_is_open(site=site)
-
-
-def _move(migration: SiteMigration, verification: Verification) -> None:
-    situation = Situation(has_reason=True, is_seen_by_scanner=False, has_fitting_verdict=True)
-    check(Status(migration.status), Status.VERIFIED, Cause.GPU, situation)
-    before, migration.status = migration.status, Status.VERIFIED.value
+def _move(migration: SiteMigration, verification: Verification, to: Status) -> None:
+    is_proof = to is Status.VERIFIED
+    situation = Situation(has_reason=True, is_seen_by_scanner=False, has_fitting_verdict=is_proof)
+    check(Status(migration.status), to, Cause.GPU, situation)
+    before, migration.status = migration.status, to.value
     migration.version += 1
     migration.save(update_fields=["status", "version", "changed_at"])
     Transition.objects.create(
         site_migration=migration,
         from_status=before,
-        to_status=Status.VERIFIED.value,
+        to_status=to.value,
         cause=Cause.GPU.value,
         reason=f"Verification {verification.pk}: {verification.test} is {verification.verdict}. "
         f"{verification.reason}",

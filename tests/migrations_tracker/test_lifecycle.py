@@ -77,14 +77,14 @@ def test_a_gpu_run_without_a_fitting_verdict_verifies_nothing() -> None:
         )
 
 
-@pytest.mark.parametrize("cause", [Cause.PERSON, Cause.GPU])
-def test_only_a_scan_ends_what_was_verified_and_only_without_a_verdict(cause: Cause) -> None:
+@pytest.mark.parametrize("cause", [Cause.SCANNER, Cause.GPU])
+def test_only_a_machine_ends_what_was_verified_and_only_without_a_verdict(cause: Cause) -> None:
     unproved = Situation(has_reason=True, is_seen_by_scanner=False, has_fitting_verdict=False)
-    check(Status.VERIFIED, Status.MIGRATED, Cause.SCANNER, unproved)
+    check(Status.VERIFIED, Status.MIGRATED, cause, unproved)
     with pytest.raises(TransitionNotAllowedError, match="A verdict of a GPU run bears this out"):
-        check(Status.VERIFIED, Status.MIGRATED, Cause.SCANNER, EVERYTHING_BUT_THE_SITE)
+        check(Status.VERIFIED, Status.MIGRATED, cause, EVERYTHING_BUT_THE_SITE)
     with pytest.raises(TransitionNotAllowedError, match="can't become"):
-        check(Status.VERIFIED, Status.MIGRATED, cause, unproved)
+        check(Status.VERIFIED, Status.MIGRATED, Cause.PERSON, unproved)
 
 
 @pytest.mark.parametrize("source", [edge.source for edge in EDGES if edge.target is Status.SUPPRESSED])

@@ -20,6 +20,9 @@ PROOFS_SHOWN = 20
 _INVALID_PTX = 218  # CUDA_ERROR_INVALID_PTX
 _VERDICTS = frozenset(verdict.value for verdict in Verdict)
 _PROOFS = frozenset(verdict.value for verdict in PROVED)
+#: With these a run says nothing of the code.
+SAYS_NOTHING = frozenset({Verdict.SKIPPED, Verdict.NOT_BUILT, Verdict.NO_DEVICE, Verdict.INCONCLUSIVE})
+_TEST = ("verification__crate", "verification__binary", "verification__test")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +167,28 @@ def last_words(*, repository: Repository, commit: Commit) -> dict[tuple[str, str
         (crate, binary, test): TestWord(verdict, verdict in _PROOFS, passes, object_id)
         for crate, binary, test, verdict, passes, object_id in found
     }
+
+
+def verdicts_standing(*, repository_id: int, symbols: Collection[str]) -> dict[str, tuple[Verdict, ...]]:
+    """Return what is shown of functions that are as they were: the last word of each test, the newest first.
+
+    Where a test was run again and said nothing, what it showed before stands.
+    """
+    rows = (
+        VerifiedFunction.objects.filter(
+            symbol__in=set(symbols), verification__repository=repository_id, expired_at=None
+        )
+        .exclude(verification__verdict__in=[verdict.value for verdict in SAYS_NOTHING])
+        .order_by("-verification_id")
+        .values_list("symbol", "digest", *_TEST, "verification__verdict")
+    )
+    told: set[tuple[str, ...]] = set()
+    found: dict[str, tuple[Verdict, ...]] = {}
+    for *test, verdict in rows:
+        if (key := tuple(test)) not in told:
+            told.add(key)
+            found[key[0]] = (*found.get(key[0], ()), Verdict(verdict))
+    return found
 
 
 def ptx_loads_of(*, repository: Repository, symbol: str, sha256: str = "") -> list[PtxLoad]:

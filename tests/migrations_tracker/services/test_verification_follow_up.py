@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from audit.models import FallbackSite, Repository, ScanRun
+from audit.models import FallbackSite, Repository, ScanRun, SiteState
 from audit.scanner.report import Outcome, SiteOutcome
 from migrations_tracker.lifecycle import Status
 from migrations_tracker.models import SiteMigration, Transition
@@ -72,6 +72,34 @@ def test_a_site_that_the_scanner_sees_is_not_verified_whatever_ran(repository: R
 def test_what_is_not_migrated_stays_where_it_is(repository: Repository, status: Status) -> None:
     SiteMigration.objects.update(status=status.value)
     assert verify(repository, "relu_kernel").status == status
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status"),
+    [
+        ("structured-error", "migrated"),
+        ("opt-in-fallback", "migrated"),
+        ("device-kernel", "verified"),
+        ("composite", "verified"),
+        ("removed", "verified"),
+        ("", "verified"),
+    ],
+)
+def test_a_kernel_that_ran_verifies_only_what_it_bears_out(
+    repository: Repository, outcome: str, status: str
+) -> None:
+    SiteState.objects.update(outcome=outcome)
+    assert verify(repository, "relu_kernel").status == status
+
+
+def test_the_same_test_on_the_same_code_that_shows_the_contrary_ends_verified(repository: Repository) -> None:
+    verify(repository, "relu_kernel")
+    migration = verify(repository)
+    assert (migration.status, migration.version) == ("migrated", 4)
+    step = Transition.objects.latest("id")
+    assert (step.from_status, step.cause) == ("verified", "gpu")
+    assert "no-kernel" in step.reason
+    assert verify(repository, "relu_kernel").status == Status.VERIFIED
 
 
 # -- proof that expires takes the site out of verified -------------------------------------------------------

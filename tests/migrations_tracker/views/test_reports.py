@@ -326,6 +326,47 @@ def test_a_kernel_is_called_implemented_only_while_its_proof_holds(
     assert said in closed["sentence"]
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        (("on-device", "no-kernel"), "no run on a GPU has shown it"),
+        (("no-kernel", "on-device"), "Implemented `gone` on GPU"),
+        (("on-device", "inconclusive"), "Implemented `gone` on GPU"),
+        (("on-device", "skipped"), "Implemented `gone` on GPU"),
+    ],
+)
+def test_the_last_word_of_a_test_counts_in_a_report(
+    repository: Repository, verdicts: tuple[str, ...], said: str
+) -> None:
+    ingest(repository, make_report([GONE]))
+    told = SiteOutcome(Outcome.DEVICE_KERNEL, "`gone` runs on the device")
+    gone = make_report(files=["minitorch-gpu/src/gone.rs"])
+    ingest(repository, dataclasses.replace(gone, outcomes={FallbackSite.objects.get().pk: told}))
+    job = make_job(repository)
+    assert job.commit is not None
+    for position, verdict in enumerate(verdicts):
+        verification = Verification.objects.create(
+            job=job,
+            repository=repository,
+            commit=job.commit,
+            position=position,
+            crate="c",
+            binary="unit",
+            test="passes",
+            verdict=verdict,
+            runner_verdict=verdict,
+            reason="as it was seen",
+            expectation={},
+            evidence={},
+        )
+        VerifiedFunction.objects.create(verification=verification, symbol=GONE.symbol, digest="0" * 64)
+    report = report_create(branch=repository.branches.get(), since=None, actor=None)
+    report_execute(pk=report.pk)
+    report.refresh_from_db()
+    assert report.document is not None
+    assert said in report.document["closed_sites"][0]["sentence"]
+
+
 def test_a_report_is_asked_for_on_the_page(ada_client: Client, site: FallbackSite) -> None:
     branch = site.repository.branches.get()
     response = ada_client.post("/reports/ask/", {"branch": branch.pk, "since": ""}, follow=True)
