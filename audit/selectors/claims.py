@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from django.db.models import F, Q, QuerySet, Value
 
@@ -15,7 +15,6 @@ from audit.claims.kinds import KIND_LABELS, ClaimKind
 from audit.models import (
     BranchScan,
     Claim,
-    PullRequest,
     PullRequestCheck,
     PullRequestSite,
     Result,
@@ -47,21 +46,38 @@ class ClaimView:
         return BEARING_LABELS[self.held.bearing]
 
 
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What is claimed of a change, the scan of what it made, and the sites that came and ended with it."""
+
+    claims: Sequence[finding.Claim]
+    scan_run_id: int | None
+    ended: list[Place] = field(default_factory=list)
+    new_sites: list[int] = field(default_factory=list)
+
+
+Claiming = Mapping[PullRequestCheck, Sequence[finding.Claim]]
+
+
 def claims_of(*, scan_run: ScanRun) -> list[ClaimView]:
     """List what the commit of a scan claims, each held against what the scan measured.
 
     What pull requests say whose head it is comes first: that is held against their base.
     """
-    described = _described_claims(_checks_at(scan_run))
+    checks = _claiming(_checks_at(scan_run))
     rows = list(Claim.objects.filter(commit=scan_run.commit_id))
-    if not rows:
-        return described
-    claims = [
-        finding.Claim(ClaimKind(row.kind), row.text, row.line, row.count, tuple(row.names)) for row in rows
-    ]
-    held = hold_claims(claims, _measured(scan_run, claims))
-    views = [ClaimView(row.get_source_display(), one) for row, one in zip(rows, held, strict=True)]
-    return described + views
+    changes = _changes_of(checks)
+    if rows:
+        claims = [
+            finding.Claim(ClaimKind(one.kind), one.text, one.line, one.count, tuple(one.names))
+            for one in rows
+        ]
+        changes.append(_change_at(scan_run, claims))
+    held = _hold(changes)
+    views = _described(checks, held)
+    if rows:
+        views += [ClaimView(row.get_source_display(), one) for row, one in zip(rows, held[-1], strict=True)]
+    return views
 
 
 def _checks_at(scan_run: ScanRun) -> QuerySet[PullRequestCheck]:
@@ -72,63 +88,66 @@ def _checks_at(scan_run: ScanRun) -> QuerySet[PullRequestCheck]:
 
 def description_claims_of(*, check: PullRequestCheck) -> list[ClaimView]:
     """List what title and description of a pull request claim, held against its head and its base."""
-    return _described_claims([check])
+    checks = _claiming([check])
+    return _described(checks, _hold(_changes_of(checks)))
 
 
-def _described_claims(checks: Iterable[PullRequestCheck]) -> list[ClaimView]:
-    """List what pull requests claim, each held against its own head and base, in two queries for all."""
-    claimed = {check: claims for check in checks if (claims := _claims_in(check.pull_request))}
-    if not claimed:
-        return []
-    ended: dict[int, list[Place]] = {check.pk: [] for check in claimed}
-    new_sites: dict[int, list[int]] = {check.pk: [] for check in claimed}
-    moved = PullRequestSite.objects.filter(check_row__in=list(claimed)).order_by("pk")
+def _claiming(checks: Iterable[PullRequestCheck]) -> Claiming:
+    """Return the checks whose pull requests claim something, with what they claim."""
+    texts = ((check, f"{check.pull_request.title}\n\n{told_by(check.pull_request.body)}") for check in checks)
+    return {check: claims for check, text in texts if (claims := finding.find_claims(text))}
+
+
+def _changes_of(checks: Claiming) -> list[_Change]:
+    """Return what each pull request brings and ends; they are read together."""
+    changes = {check.pk: _Change(claims, check.head_scan_id) for check, claims in checks.items()}
+    moved = PullRequestSite.objects.filter(check_row__in=list(changes)).order_by("pk")
     for pk, site_id, is_new, outcome, rule_id, path, symbol in moved.values_list(
         "check_row", "site", "is_new", "outcome", "site__rule_id", "site__path", "site__symbol"
     ):
         if is_new:
-            new_sites[pk].append(site_id)
+            changes[pk].new_sites.append(site_id)
         else:
-            ended[pk].append(Place(rule_id, path, 1, symbol, outcome))
-    asked: list[QuerySet[Result]] = []
-    for check, claims in claimed.items():
-        results = Result.objects.filter(scan_run=check.head_scan_id, rule_id__in=FALLBACK_RULES)
-        asked += [results.filter(site__in=new_sites[check.pk]), results.filter(_speaks_of(claims))]
-    places = _places(*asked)
-    views = []
-    for number, (check, claims) in enumerate(claimed.items()):
-        measured = Measured(ended[check.pk], places[2 * number], places[2 * number + 1])
-        views += [_described(check, held) for held in hold_claims(claims, measured)]
-    return views
+            changes[pk].ended.append(Place(rule_id, path, 1, symbol, outcome))
+    return list(changes.values())
 
 
-def _claims_in(row: PullRequest) -> list[finding.Claim]:
-    return list(finding.find_claims(f"{row.title}\n\n{told_by(row.body)}"))
-
-
-def _described(check: PullRequestCheck, held: Held) -> ClaimView:
-    row, line = check.pull_request, held.claim.line
-    # The title is the first line of what was read, and an empty one follows it.
-    where = "title" if line == 1 else "description"
-    moved = replace(held, claim=replace(held.claim, line=max(line - 2, 1)))
-    return ClaimView(f"pull request #{row.number}, {where}", moved, row.get_absolute_url())
-
-
-def _measured(scan_run: ScanRun, claims: Iterable[finding.Claim]) -> Measured:
-    moved = BranchScan.objects.filter(scan_run=scan_run).order_by("pk").first()
-    events = (
-        SiteEvent.objects.filter(branch_scan=moved).select_related("site")[:PLACES_AT_MOST] if moved else []
-    )
-    ended, new_sites = [], []
-    for event in events:
+def _change_at(scan_run: ScanRun, claims: Sequence[finding.Claim]) -> _Change:
+    """Return what the commit of a scan brought and ended."""
+    change = _Change(claims, scan_run.pk)
+    moved = BranchScan.objects.filter(scan_run=scan_run).order_by("pk").values("pk")[:1]
+    for event in SiteEvent.objects.filter(branch_scan__in=moved).select_related("site")[:PLACES_AT_MOST]:
         site = event.site
         if event.kind == SiteEventKind.CLOSED:
-            ended.append(Place(site.rule_id, site.path, 1, site.symbol, event.outcome))
+            change.ended.append(Place(site.rule_id, site.path, 1, site.symbol, event.outcome))
         else:
-            new_sites.append(site.pk)
-    results = Result.objects.filter(scan_run=scan_run, rule_id__in=FALLBACK_RULES)
-    fresh, standing = _places(results.filter(site__in=new_sites), results.filter(_speaks_of(claims)))
-    return Measured(ended, fresh, standing)
+            change.new_sites.append(site.pk)
+    return change
+
+
+def _hold(changes: Sequence[_Change]) -> list[list[Held]]:
+    """Hold the claims of each change against it; what stands in the code is read at once for all."""
+    asked = []
+    for change in changes:
+        results = Result.objects.filter(scan_run=change.scan_run_id, rule_id__in=FALLBACK_RULES)
+        asked += [results.filter(site__in=change.new_sites), results.filter(_speaks_of(change.claims))]
+    places = _places(asked)
+    return [
+        list(hold_claims(change.claims, Measured(change.ended, fresh, standing)))
+        for change, fresh, standing in zip(changes, places[::2], places[1::2], strict=True)
+    ]
+
+
+def _described(checks: Claiming, held: Sequence[Sequence[Held]]) -> list[ClaimView]:
+    views = []
+    for check, of_check in zip(checks, held, strict=False):
+        row = check.pull_request
+        for one in of_check:
+            # The title is the first line of what was read, and an empty one follows it.
+            where = "title" if one.claim.line == 1 else "description"
+            moved = replace(one, claim=replace(one.claim, line=max(one.claim.line - 2, 1)))
+            views.append(ClaimView(f"pull request #{row.number}, {where}", moved, row.get_absolute_url()))
+    return views
 
 
 def _speaks_of(claims: Iterable[finding.Claim]) -> Q:
@@ -142,13 +161,13 @@ def _speaks_of(claims: Iterable[finding.Claim]) -> Q:
     return Q(symbol__iregex=rf"::(gpu_|cuda_|cpu_)?({'|'.join(sorted(names))})($|::|<)")
 
 
-def _places(*asked: QuerySet[Result]) -> list[list[Place]]:
+def _places(asked: Sequence[QuerySet[Result]]) -> list[list[Place]]:
     """Return the places of results, those of each query apart, in one statement."""
+    places: list[list[Place]] = [[] for _ in asked]
     parts = [
         results.values_list(Value(number), "rule_id", "path", "start_line", "symbol")[:PLACES_AT_MOST]
         for number, results in enumerate(asked)
     ]
-    places: list[list[Place]] = [[] for _ in asked]
-    for number, *row in parts[0].union(*parts[1:], all=True):
+    for number, *row in parts[0].union(*parts[1:], all=True) if parts else ():
         places[number].append(Place(*row))
     return places

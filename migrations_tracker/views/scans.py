@@ -20,7 +20,7 @@ from audit.services.scan_runs import scan_run_cancel
 from migrations_tracker.http import SignedInRequest
 from migrations_tracker.selectors import overview
 from migrations_tracker.services.scans import scan_retry
-from workers.selectors.runners import gpu_work_of
+from workers.selectors.runners import gpu_work_of, with_gpu_work
 
 
 @login_required
@@ -28,10 +28,8 @@ from workers.selectors.runners import gpu_work_of
 @vary_on_headers("HX-Request")
 def scan_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """Show a scan: its progress while it runs, and what it found and looked at once it is over."""
-    scan_run = get_object_or_404(
-        ScanRun.objects.select_related("repository", "commit", "branch", "requested_by", "cancelled_by"),
-        pk=pk,
-    )
+    scans = ScanRun.objects.select_related("repository", "commit", "branch", "requested_by", "cancelled_by")
+    scan_run = get_object_or_404(with_gpu_work(scans), pk=pk)
     context: dict[str, object] = {"scan": scan_run}
     if request.htmx:
         if scan_run.is_over:
@@ -47,7 +45,7 @@ def scan_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             "rules_run": [rule for rule in rules if rule.status == "ran"],
             "rules_not_run": [rule for rule in rules if rule.status != "ran"],
             "claims": claims_of(scan_run=scan_run),
-            "gpu_work": gpu_work_of(commit=scan_run.commit),
+            "gpu_work": gpu_work_of(scan_run=scan_run),
             "moved": scan_before(scan_run=scan_run, branch=scan_run.branch),
             "held_drops": HeldDrop.objects.filter(branch_scan__scan_run=scan_run),
             "files_not_scanned": overview.files_not_scanned(scan_run=scan_run),

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db.models import Count, Sum
+from django.db.models import Count, OuterRef, QuerySet, Subquery, Sum
+from django.db.models.functions import JSONObject
 from django.utils import timezone
 
-from audit.models import Commit, RowState
+from audit.models import RowState, ScanRun
 from workers.models import MachineEvent, ProbeReading, Runner, VerificationJob
 from workers.services.gpu_budget import gpu_seconds_taken
 from workers.services.jobs import ALIVE
@@ -114,8 +115,14 @@ class GpuWork:
     minutes: float
 
 
-def gpu_work_of(*, commit: Commit) -> GpuWork:
-    """Tell how many jobs and tests of a commit were done, and for how many minutes on GPUs."""
-    done = VerificationJob.objects.filter(commit=commit).exclude(outcome_state="")
-    found = done.aggregate(jobs=Count("pk"), tests=Sum("done"), seconds=Sum("gpu_seconds"))
+def with_gpu_work(scans: QuerySet[ScanRun]) -> QuerySet[ScanRun]:
+    """Give scans what `gpu_work_of` tells of their commits."""
+    done = VerificationJob.objects.order_by().filter(commit=OuterRef("commit")).exclude(outcome_state="")
+    told = JSONObject(jobs=Count("pk"), tests=Sum("done"), seconds=Sum("gpu_seconds"))
+    return scans.annotate(gpu_work=Subquery(done.values("commit").annotate(told=told).values("told")))
+
+
+def gpu_work_of(*, scan_run: ScanRun) -> GpuWork:
+    """Tell how many jobs and tests of a scan's commit were done, and for how many minutes on GPUs."""
+    found = getattr(scan_run, "gpu_work", None) or {"jobs": 0, "tests": 0, "seconds": 0}
     return GpuWork(found["jobs"], found["tests"] or 0, (found["seconds"] or 0) / 60)

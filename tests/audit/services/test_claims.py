@@ -6,9 +6,21 @@ from pathlib import Path
 
 import pytest
 from django.test import Client
-from pytest_django import Settings
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries, Settings
 
-from audit.models import Claim, Commit, CommitReading, Repository, RowState, ScanRun
+from audit.models import (
+    Claim,
+    Commit,
+    CommitReading,
+    FallbackSite,
+    PullRequest,
+    PullRequestCheck,
+    PullRequestSite,
+    Repository,
+    RowState,
+    ScanRun,
+)
 from audit.selectors.claims import claims_of
 from audit.services.claims import claims_read
 from audit.services.repositories import repository_add
@@ -90,3 +102,43 @@ def test_the_scan_s_page_holds_each_claim_against_what_was_measured(repository: 
 
 def test_a_scan_without_claims_shows_none() -> None:
     assert claims_of(scan_run=make_scan_run(make_repository())) == []
+
+
+def test_no_page_of_a_scan_that_is_claimed_of_takes_more_queries_than_it_may(
+    repository: Repository, client: Client, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    """Also of the head of pull requests that claim something."""
+    claims_read()
+    scan_run = ScanRun.objects.get()
+    for number in (7, 8):
+        told = PullRequest.objects.create(
+            repository=repository,
+            number=number,
+            title="Run relu on the device",
+            body="Implemented `gpu_relu` on GPU.",
+            head_id=scan_run.commit.object_id,
+            base_id="b" * 40,
+            changed_at=timezone.now(),
+        )
+        check = PullRequestCheck.objects.create(
+            pull_request=told,
+            head_id=told.head_id,
+            base_id=told.base_id,
+            head_scan=scan_run,
+            start_scan=scan_run,
+            state=RowState.SUCCEEDED,
+            finished_at=timezone.now(),
+        )
+        PullRequestSite.objects.create(check_row=check, site=FallbackSite.objects.get(), is_new=True)
+    client.force_login(make_user())
+    first = client.get(scan_run.get_absolute_url()).content
+    with django_assert_max_num_queries(12):
+        again = client.get(scan_run.get_absolute_url()).content
+    assert [view.source.split(",")[0] for view in claims_of(scan_run=scan_run)][-4:] == [
+        "pull request #8",
+        "changelog",
+        "commit message",
+        "commit message",
+    ]
+    for page in (first, again):
+        assert page.count(b"pull request #7") == page.count(b"pull request #8") > 0
