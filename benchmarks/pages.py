@@ -208,7 +208,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--queries", type=int, default=12, help="the bar for queries")
     parser.add_argument("--combinations", type=int, default=0, help="as many lists of sites besides")
     parser.add_argument("--combination-requests", type=int, default=20)
-    parser.add_argument("--only", default="", help="measure only addresses with this in them")
+    parser.add_argument(
+        "--only", action="append", help="measure only addresses with this in them; may be given again"
+    )
     parser.add_argument("--part", default="1/1", help="measure a part of the addresses, such as 2/3")
     parser.add_argument("--keep", type=Path, help="a folder for the database, to be found there again")
     return parser.parse_args()
@@ -233,7 +235,8 @@ def _measured(asking: Asking, branch: Branch, cookie: str, token: str, options: 
         print(f"\n{title}, {times} requests each\n")
         print("| address | median, ms | p95, ms | CPU, ms | kB | queries |")
         print("| --- | --- | --- | --- | --- | --- |", flush=True)
-        for address in [one for one in addresses if options.only in one][number - 1 :: parts]:
+        chosen = [one for one in addresses if any(part in one for part in options.only or [""])]
+        for address in chosen[number - 1 :: parts]:
             try:
                 median, p95, cpu, size = measure(asking, address, times)
             except (UnansweredError, OSError, http.client.HTTPException) as error:

@@ -181,7 +181,14 @@ class WorkUnit(models.Model):
                 condition=Q(confirmed_at=None) | ~Q(pre_flight={}),
             ),
         )
-        indexes = (models.Index(name="work_unit_board_idx", fields=["plan", "phase", "status", "key"]),)
+        indexes = (
+            # The heaviest units of each phase and state are the first there.
+            models.Index(
+                name="work_unit_weight_idx",
+                fields=["plan", "phase", "status", "-weight", "key"],
+                include=["id"],
+            ),
+        )
 
     def __str__(self) -> str:
         return self.title

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Sum, Window
-from django.db.models.functions import RowNumber
+from django.db.models.functions import Coalesce, RowNumber
 from django.http import QueryDict
 
 from audit.models import Branch, CapabilityGap, Repository, SiteState
@@ -123,13 +122,18 @@ def filters_read(query: QueryDict) -> UnitFilters:
 
 def board(*, plan: Plan, filters: UnitFilters) -> Board:
     """Return the board of a plan."""
-    units = _narrowed(WorkUnit.objects.filter(plan=plan), filters)
-    columns = _columns(units)
-    finished = WorkUnit.objects.filter(plan=plan, status=UnitStatus.FINISHED.value).only(*_TAUGHT_COLUMNS)
-    crates = WorkUnit.objects.filter(plan=plan).exclude(crate="").order_by("crate")
+    units = WorkUnit.objects.filter(plan=plan)
+    fits = _fits(filters)
+    counted = list(
+        units.order_by()
+        .values_list("phase", "status", "crate")
+        .annotate(count=Count("pk", filter=fits), hours=Sum("hours_likely", filter=fits, default=0.0))
+    )
+    columns = _columns(units.filter(fits), counted)
+    finished = units.filter(status=UnitStatus.FINISHED.value).only(*_TAUGHT_COLUMNS)
     return Board(
         columns=columns,
-        crates=list(crates.values_list("crate", flat=True).distinct()),
+        crates=sorted({crate for _, _, crate, _, _ in counted} - {""}),
         people=list(plan.people.values_list("name", flat=True)),
         total=sum(column.total for column in columns),
         missing=missing_sites(repository=plan.repository).count()
@@ -142,42 +146,44 @@ def board(*, plan: Plan, filters: UnitFilters) -> Board:
 
 def unit_list(*, plan: Plan, filters: UnitFilters, cursor: str = "") -> UnitList:
     """Return one page of a plan's units."""
-    units = _narrowed(WorkUnit.objects.filter(plan=plan), filters)
-    rows = units.select_related("person").annotate(
-        waits=Count("edges_in", filter=~Q(edges_in__state=PrecedenceState.CUT), distinct=True)
-    )
+    units = WorkUnit.objects.filter(_fits(filters), plan=plan)
+    edges = Precedence.objects.filter(after=OuterRef("pk")).exclude(state=PrecedenceState.CUT)
+    # Counted for the rows of the page alone.
+    waits = edges.order_by().values("after").annotate(count=Count("pk")).values("count")
+    rows = units.select_related("person").annotate(waits=Coalesce(Subquery(waits), 0))
     return UnitList(keyset_page(rows, columns=COLUMNS, cursor=cursor, size=PAGE_SIZE), units.count())
 
 
 def missing_sites(*, repository: Repository) -> QuerySet[SiteState]:
     """Return the open sites that nobody suppressed and no unit holds."""
-    # Asked so, the indexes of the three tables answer alone.
-    branch = Branch.objects.filter(repository=repository, name=repository.default_branch)
+    # Asked so, with the branch known, the indexes of the three tables answer alone.
+    branch = Branch.objects.filter(repository=repository, name=repository.default_branch).first()
     held = UnitMember.objects.filter(is_current=True, site=OuterRef("site"))
     suppressed = SiteMigration.objects.filter(status=Status.SUPPRESSED.value, site=OuterRef("site"))
-    return SiteState.objects.filter(
-        ~Exists(suppressed), ~Exists(held), branch=Subquery(branch.values("pk")), is_open=True
-    ).order_by("path", "start_line", "id")
+    return SiteState.objects.filter(~Exists(suppressed), ~Exists(held), branch=branch, is_open=True).order_by(
+        "path", "start_line", "id"
+    )
 
 
 def missing_gaps(*, repository: Repository) -> QuerySet[CapabilityGap]:
     """Return the open gaps that nobody suppressed and no unit holds."""
-    held = UnitMember.objects.filter(is_current=True, gap__isnull=False).values("gap")
-    return (
-        CapabilityGap.objects.filter(repository=repository, is_open=True)
-        .exclude(migration__status=Status.SUPPRESSED.value)
-        .exclude(pk__in=held)
-        .order_by("operator", "dtype", "id")
-    )
+    held = UnitMember.objects.filter(is_current=True, gap=OuterRef("pk"))
+    suppressed = SiteMigration.objects.filter(status=Status.SUPPRESSED.value, gap=OuterRef("pk"))
+    return CapabilityGap.objects.filter(
+        ~Exists(suppressed), ~Exists(held), repository=repository, is_open=True
+    ).order_by("operator", "dtype", "id")
 
 
 def cycles_of(*, plan: Plan) -> list[list[Precedence]]:
     """Return one shortest cycle of each knot of units that wait for each other, as its edges."""
+    edges = Precedence.objects.exclude(state=PrecedenceState.CUT)
+    # An edge closes a chain only where another leads to it and one leads on: few have both.
+    leads_on = edges.filter(before__plan=plan).filter(
+        Exists(edges.filter(after=OuterRef("before"))), Exists(edges.filter(before=OuterRef("after")))
+    )
     pairs = {
         (str(before), str(after)): pk
-        for pk, before, after in Precedence.objects.filter(before__plan=plan)
-        .exclude(state=PrecedenceState.CUT)
-        .values_list("pk", "before_id", "after_id")
+        for pk, before, after in leads_on.values_list("pk", "before_id", "after_id")
     }
     found = [[pairs[edge] for edge in cycle.edges] for cycle in find_cycles((), pairs)]
     if not found:
@@ -188,21 +194,24 @@ def cycles_of(*, plan: Plan) -> list[list[Precedence]]:
     return [[rows[pk] for pk in cycle] for cycle in found]
 
 
-def _columns(units: QuerySet[WorkUnit]) -> list[Column]:
-    """Read the first units of each phase and state, with how many there are and their hours."""
-    group = ("phase", "status")
-    ranked = units.annotate(
-        rank=Window(RowNumber(), partition_by=group, order_by=(F("weight").desc(), F("key").asc())),
-        total=Window(Count("pk"), partition_by=group),
-        hours=Window(Sum("hours_likely"), partition_by=group),
-    ).filter(rank__lte=SHOWN)
-    first: dict[tuple[int, str], list[Any]] = {}
-    for unit in ranked.select_related("person").only(*_SHOWN_COLUMNS).order_by(*group, "rank"):
+def _columns(units: QuerySet[WorkUnit], counted: Iterable[tuple[int, str, str, int, float]]) -> list[Column]:
+    """Read the first units of each phase and state; how many there are and their hours is counted."""
+    rank = Window(
+        RowNumber(), partition_by=("phase", "status"), order_by=(F("weight").desc(), F("key").asc())
+    )
+    # Ranked are keys alone: whole rows take three times as long to sort.
+    shown = WorkUnit.objects.filter(pk__in=units.annotate(rank=rank).filter(rank__lte=SHOWN).values("pk"))
+    first: dict[tuple[int, str], list[WorkUnit]] = {}
+    for unit in shown.order_by("-weight", "key").select_related("person").only(*_SHOWN_COLUMNS):
         first.setdefault((unit.phase, unit.status), []).append(unit)
+    totals: dict[tuple[int, str], tuple[int, float]] = {}
+    for number, state, _, count, hours in counted:
+        known = totals.get((number, state), (0, 0.0))
+        totals[number, state] = (known[0] + count, known[1] + hours)
     columns = []
     for phase in Phase:
         groups = [
-            Group(status.value, label, found, found[0].total, found[0].hours)
+            Group(status.value, label, found, *totals[phase.value, status.value])
             for status, label in UNIT_STATUS_LABELS.items()
             if (found := first.get((phase.value, status.value)))
         ]
@@ -210,17 +219,18 @@ def _columns(units: QuerySet[WorkUnit]) -> list[Column]:
     return columns
 
 
-def _narrowed(units: QuerySet[WorkUnit], filters: UnitFilters) -> QuerySet[WorkUnit]:
+def _fits(filters: UnitFilters) -> Q:
     exact = {
         "phase": filters.phase,
         "status": filters.status,
         "crate": filters.crate,
         "person__name": filters.person,
     }
-    units = units.filter(**{column: value for column, value in exact.items() if value})
+    # What every unit fulfils stands first: a count takes no empty condition.
+    fits = Q(pk__isnull=False, **{column: value for column, value in exact.items() if value})
     for word in filters.text.split():
-        units = units.filter(Q(title__icontains=word) | Q(key__icontains=word))
-    return units
+        fits &= Q(title__icontains=word) | Q(key__icontains=word)
+    return fits
 
 
 def _clean(text: str) -> str:

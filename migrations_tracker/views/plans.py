@@ -22,7 +22,7 @@ from migrations_tracker.selectors import plan_board
 from migrations_tracker.selectors.branches import branch_choose
 from migrations_tracker.selectors.plan_problem import demanded_skills
 from migrations_tracker.selectors.plan_text import CONTENT_TYPES, plan_text
-from migrations_tracker.selectors.schedule_detail import next_units, schedule_list
+from migrations_tracker.selectors.schedule_detail import next_units
 from migrations_tracker.services.plan_people import absence_add, absence_remove, person_set
 from migrations_tracker.services.plan_proposals import plan_propose
 from migrations_tracker.services.work_units import unit_add
@@ -218,7 +218,6 @@ def _context(plan: Plan, filters: plan_board.UnitFilters) -> dict[str, object]:
         "filters": filters,
         "board": plan_board.board(plan=plan, filters=filters),
         "statuses": [(status.value, label) for status, label in UNIT_STATUS_LABELS.items()],
-        "schedules": schedule_list(plan=plan)[:1],
         "formats": list(CONTENT_TYPES),
     }
 

@@ -170,7 +170,7 @@ def _page(
         "outlook": outlook(schedule=schedule),
         "others": others,
         "comparison": comparison(before=before, after=schedule) if before is not None else None,
-        "placed": placed,
+        "units": [place.unit for place in placed],
         "people": list(schedule.plan.people.filter(is_active=True)),
         "chosen": next((one for one in placed if str(one.unit_id) == chosen), None),
         "problem": problem,

@@ -223,6 +223,18 @@ def test_who_changes_what_somebody_changed_meanwhile_is_told(
     assert b"Ada&#x27;s" in response.content
 
 
+def test_the_list_counts_what_a_unit_waits_for_without_edges_that_were_cut(
+    root_client: Client, plan: Plan
+) -> None:
+    edge = Precedence.objects.filter(after__plan=plan).earliest("pk")
+    post(root_client, "precedence-cut", edge.pk, reason="It is no prerequisite.")
+    rows = root_client.get(reverse("plan-units", args=[plan.repository.slug])).context["list"].page.rows
+    counted = {unit.pk: unit.waits for unit in rows}
+    assert counted == {pk: Precedence.objects.filter(after=pk).exclude(state="cut").count() for pk in counted}
+    assert any(counted.values())
+    assert edge.after_id in counted
+
+
 def test_an_edge_is_cut_and_taken_back_on_the_page(root_client: Client, plan: Plan) -> None:
     edge = sweep().edges_in.earliest("pk")
     assert post(root_client, "precedence-cut", edge.pk).status_code == 422
