@@ -73,23 +73,39 @@ def _table_of(
 
 
 def _table(unit: Unit, told: Mapping[str, tuple[bool, frozenset[str]]]) -> Table:
-    found: dict[str, list[Pair]] = {}
+    more: dict[str, list[Pair]] = {}
+    for name, function, call in (*_by_other_names(unit, told), *_spliced(unit)):
+        more.setdefault(name, []).append((function, call))
+    found: dict[str, Sequence[Pair]] = dict(unit.called)
+    for name, pairs in more.items():
+        found[name] = sorted((*unit.called.get(name, ()), *pairs), key=_place)
+    return found
 
-    def add(name: str, function: Fn, call: Call) -> None:
-        found.setdefault(name, []).append((function, call))
 
-    for function in unit.functions or ():
-        for call in function.facts.calls:
-            add(call.name, function, call)
-            is_macro, real_names = told.get(call.name, (False, ()))
+def _place(pair: Pair) -> tuple[int, bool, int, int]:
+    """Return where a call comes: by function; what macros splice is behind what the function calls."""
+    function, call = pair
+    is_outside = not function.facts.start <= call.start < function.facts.end
+    return function.index, is_outside, call.start, call.arguments_start
+
+
+def _by_other_names(
+    unit: Unit, told: Mapping[str, tuple[bool, frozenset[str]]]
+) -> Iterator[tuple[str, Fn, Call]]:
+    """Yield the calls of renamed imports, and of macros that are given paths, by what they call."""
+    for called, (is_macro, real_names) in told.items():
+        for function, call in unit.called[called]:
             if is_macro and call.kind == CallKind.MACRO:
                 for name in _PATH_ARGUMENT.findall(function.text(call.arguments_start, call.end)):
-                    add(name, function, call)
+                    yield name, function, call
             for name in real_names:
-                add(name, function, call)
-        if function.facts.has_spliced_name:
-            for call in unit.facts.calls:
-                if call.name == function.facts.macro:
-                    for name in _NAME_ARGUMENT.findall(function.text(call.arguments_start, call.end)):
-                        add(name, function, call)
-    return found
+                yield name, function, call
+
+
+def _spliced(unit: Unit) -> Iterator[tuple[str, Fn, Call]]:
+    """Yield the invocations that give names to functions of a macro of the file."""
+    for function in unit.functions or () if unit.has_spliced_names else ():
+        for call in unit.facts.calls if function.facts.has_spliced_name else ():
+            if call.name == function.facts.macro:
+                for name in _NAME_ARGUMENT.findall(function.text(call.arguments_start, call.end)):
+                    yield name, function, call

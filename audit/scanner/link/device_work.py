@@ -27,6 +27,7 @@ class DeviceWork:
     def __init__(self, summaries: Summaries) -> None:
         self._summaries = summaries
         self._launches: dict[int, list[Call]] = {}
+        self._sources: dict[tuple[int, int, int, str], Call | None] = {}
 
     def is_device_call(self, function: Fn, call: Call) -> bool:
         """Say whether a call puts work on the device, by itself or through its callee."""
@@ -142,6 +143,12 @@ class DeviceWork:
 
     def source_of(self, function: Fn, read: Read) -> Call | None:
         """Return the device work that yielded or filled an operand, as far as names tell."""
+        key = (function.index, read.call.start, read.call.end, read.operand)
+        if key not in self._sources:
+            self._sources[key] = self._source_of(function, read)
+        return self._sources[key]
+
+    def _source_of(self, function: Fn, read: Read) -> Call | None:
         root = re.match(r"[&*\s]*(?:mut\s+)?(\w+)", read.operand)
         if root is None:
             return None

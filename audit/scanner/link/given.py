@@ -11,7 +11,11 @@ from audit.scanner.link.unit import Fn, Unit
 
 Span = tuple[int, int]
 Rows = dict[Span, "tuple[Fn, ...] | None"]
+Span = tuple[int, int]
 Uses = Callable[[Unit], Mapping[str, tuple[str, ...]]]
+
+
+_NONE: frozenset[Span] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +23,7 @@ class World:
     """What resolving a call depends on, besides the text of the function that calls.
 
     `visible` says which package can name which; `facades` what the root of each library offers under a name
-    of its own; `passing` are the functions that hand functions on by their paths.
+    of its own; `passing` are the functions that hand functions on by their paths, with the calls that get them.
     """
 
     functions: frozenset[Fn]
@@ -28,7 +32,7 @@ class World:
     traits: frozenset[str]
     visible: tuple[object, ...]
     facades: Mapping[str, Mapping[str, tuple[str, ...]]]
-    passing: frozenset[Fn]
+    passing: Mapping[Fn, frozenset[Span]]
 
 
 class Recalling(Protocol):
@@ -98,13 +102,18 @@ class Given:
             return
         paths_hold = before.facades == world.facades
         names = _changed(before.by_name, world.by_name)
-        passing = before.passing | world.passing
         answers, self.answers = self.answers, {}
         found, self.found = self.found, {}
         for function, calls in found.items():
-            if function in living and function not in passing:
+            if function in living:
                 known, rows = uses(function.unit), answers[function]
-                kept = [call for call in calls if holds(call, known, names, paths_hold=paths_hold)]
+                passing = before.passing.get(function, _NONE) | world.passing.get(function, _NONE)
+                kept = [
+                    call
+                    for call in calls
+                    if holds(call, known, names, paths_hold=paths_hold)
+                    and (call.start, call.end) not in passing
+                ]
                 self.found[function] = kept
                 self.answers[function] = {(call.start, call.end): rows[call.start, call.end] for call in kept}
 

@@ -111,14 +111,25 @@ class Pardons:
             return "opt-in"
         if self._consents.is_given_by_callers(function, call):
             return "callers-opt-in"
+        for other in flow.kept_once(
+            ("may pardon", call.start, call.end), lambda: self._that_may_pardon(function, call)
+        ):
+            reason = self._pardon_by(function, call, other)
+            if reason:
+                return reason
+        return "rejected" if self._is_rejected_behind(function, call) else ""
+
+    def _that_may_pardon(self, function: Fn, call: Call) -> tuple[Call, ...]:
+        """Return the calls on the way to a read, and behind it, whose error would be the function's."""
         around = frozenset(function.ancestors(call.region))
         behind = self._reached_behind(function, call)
-        for other in function.facts.calls:
-            if other.start != call.start and other.region in (around if other.start < call.start else behind):
-                reason = self._pardon_by(function, call, other)
-                if reason:
-                    return reason
-        return "rejected" if self._is_rejected_behind(function, call, behind) else ""
+        return tuple(
+            other
+            for other in function.facts.calls
+            if other.start != call.start
+            and other.region in (around if other.start < call.start else behind)
+            and self._graph.propagates(function, other)
+        )
 
     def _is_exported(self, function: Fn, call: Call) -> bool:
         """Say whether what is read leaves the program, by the names around it or by where it is sent."""
@@ -351,19 +362,29 @@ class Pardons:
         is_one_element = _FIRST_ELEMENT.match(function.text(access.end, function.facts.body_end))
         return re.split(r"\W", operand, maxsplit=1)[0] == first and is_one_element is None
 
-    def _is_rejected_behind(self, function: Fn, call: Call, around: frozenset[int]) -> bool:
+    def _is_rejected_behind(self, function: Fn, call: Call) -> bool:
         """Say whether the function goes on to refuse device data after the read, whatever the read yields."""
+        refusing = self._graph.flow(function).kept_once(
+            ("refusing behind", call.start, call.end), lambda: self._refusing_behind(function, call)
+        )
+        return any(
+            not any(
+                self._launches.is_launch(function, one) for one in function.facts.calls if one.region == index
+            )
+            for index in refusing
+        )
+
+    def _refusing_behind(self, function: Fn, call: Call) -> tuple[int, ...]:
+        """Return the branches behind a read that answer device data with an error."""
         flow = self._graph.flow(function)
+        around = self._reached_behind(function, call)
+        found = []
         for index, region in enumerate(function.facts.regions):
             if region.kind != RegionKind.THEN or region.parent not in around or region.start < call.start:
                 continue
             condition = function.text(region.condition_start, region.condition_end)
             if flow.condition_place(condition, False) is Place.HOST and flow.returns(index):
                 inside = [one for one in function.facts.calls if region.start <= one.start < region.end]
-                if any(map(self._graph.is_error, inside)) and not any(
-                    self._launches.is_launch(function, one)
-                    for one in function.facts.calls
-                    if one.region == index
-                ):
-                    return True
-        return False
+                if any(map(self._graph.is_error, inside)):
+                    found.append(index)
+        return tuple(found)

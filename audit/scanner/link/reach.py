@@ -246,13 +246,20 @@ class Reach:
         if call.kind == CallKind.METHOD:
             return self._expressions.methods(function, call)
         resolver = self._summaries.resolver
-        made = self.made.closure(self._named(function, call)).values()
-        found = [part for one in made for part in (one.template, *one.arguments)]
-        if call.kind == CallKind.MACRO:
-            found += resolver.resolve(function, call)
-            for path in self._paths(function, call):
-                found += resolver.at_path(function.unit, path)
-        return found or resolver.resolve(function, call)
+        if call.kind != CallKind.MACRO:
+            return self._parts_made([call.name]) or resolver.resolve(function, call)
+        paths = self._paths(function, call)
+        found = [*self._parts_made([path[-1] for path in paths]), *resolver.resolve(function, call)]
+        for path in paths:
+            found += resolver.at_path(function.unit, path)
+        return found
+
+    def _parts_made(self, names: list[str]) -> list[Fn]:
+        """Return the bodies of functions that macros make, and what these are given."""
+        if self.made.by_name.keys().isdisjoint(names):
+            return []
+        made = self.made.closure(names).values()
+        return [part for one in made for part in (one.template, *one.arguments)]
 
     def _named(self, function: Fn, call: Call) -> list[str]:
         """Return the bare names that a call may call: its own, or those that a macro gets by path."""

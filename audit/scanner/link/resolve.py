@@ -54,9 +54,9 @@ class Resolver:
             by_name=workspace.by_name,
             struct_fields=workspace.struct_fields,
             traits=frozenset(workspace.trait_methods),
-            visible=(workspace.packages, workspace.trait_homes),
+            visible=workspace.visible,
             facades={crate: self.uses(root) for crate, root in self._roots.items()},
-            passing=frozenset(workspace.functions[index] for index in self._passing),
+            passing=self._passing_spans(),
         )
 
     @cached_property
@@ -125,6 +125,12 @@ class Resolver:
     @cached_property
     def _passing(self) -> frozenset[int]:
         return frozenset(index for index, _, _ in self.passed)
+
+    def _passing_spans(self) -> Mapping[Fn, frozenset[tuple[int, int]]]:
+        found: dict[Fn, set[tuple[int, int]]] = defaultdict(set)
+        for index, start, end in self.passed:
+            found[self._workspace.functions[index]].add((start, end))
+        return {function: frozenset(spans) for function, spans in found.items()}
 
     @cached_property
     def passed(self) -> Mapping[Key, tuple[Path, ...]]:

@@ -157,6 +157,12 @@ class Workspace:
             found[package.folder] = frozenset(seen)
         return found
 
+    @cached_property
+    def visible(self) -> tuple[object, ...]:
+        """What decides which function can name which, besides the packages that these two are in."""
+        crates = tuple((package.folder, package.crate_name) for package in self.packages)
+        return crates, self._reachable_packages, self.trait_homes
+
     @property
     def traits(self) -> Collection[str]:
         """The bare names of the traits that are defined here."""

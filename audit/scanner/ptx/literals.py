@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 from audit.scanner.extract.items import split_list
 
@@ -34,6 +35,37 @@ def literal(text: str) -> str | None:
     return _ESCAPE.sub(_unescape, plain[1]) if plain is not None and _is_one(plain[1]) else None
 
 
+class _Reading(NamedTuple):
+    """What an expression is by its text: a literal, a method call, a name, a call, or nothing of these."""
+
+    literal: str | None = None
+    head: str = ""
+    last: str = ""
+    name: str = ""
+    called: str = ""
+    arguments: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=4096)
+def _read(text: str) -> _Reading:
+    known = literal(text)
+    if known is not None:
+        return _Reading(literal=known)
+    head, last = split_last_method(text)
+    if last:
+        return _Reading(head=head, last=last)
+    name = _NAME.match(text)
+    if name is not None:
+        return _Reading(name=name[1])
+    called = _CALL.match(text)
+    return _Reading(called=called[1], arguments=_parts(called[2])) if called is not None else _Reading()
+
+
+@lru_cache(maxsize=8192)
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(split_list(text))
+
+
 class Evaluator:
     """Evaluates string expressions.
 
@@ -47,26 +79,20 @@ class Evaluator:
 
     def value(self, expression: str, names: Mapping[str, str], depth: int = _DEPTH) -> str | None:
         """Return the value of an expression in which `names` are bound, or None when it can't be told."""
-        text = expression.strip().lstrip("&* ").strip()
-        if not depth or not text:
-            return None
-        known = literal(text)
-        if known is not None:
-            return known
-        head, last = split_last_method(text)
-        if last:
+        read = _read(expression.strip().lstrip("&* ").strip())
+        if not depth or read.literal is not None:
+            return read.literal if depth else None
+        if read.last:
             # The text gets shorter with each method: a chain may be longer than calls may be deep.
-            return self._method(head, last, names, depth)
-        name = _NAME.match(text)
-        if name is not None:
-            return names[name[1]] if name[1] in names else self._lookup(name[1])
-        called = _CALL.match(text)
-        if called is None:
+            return self._method(read.head, read.last, names, depth)
+        if read.name:
+            return names[read.name] if read.name in names else self._lookup(read.name)
+        if not read.called:
             return None
-        values = [self.value(argument, names, depth - 1) for argument in split_list(called[2])]
-        if called[1] == "concat!":
+        values = [self.value(argument, names, depth - 1) for argument in read.arguments]
+        if read.called == "concat!":
             return "".join(part for part in values if part is not None) if None not in values else None
-        return self._call(called[1], values)
+        return self._call(read.called, values)
 
     def _method(self, head: str, last: str, names: Mapping[str, str], depth: int) -> str | None:
         kept = _KEPT.match(last)
@@ -78,7 +104,8 @@ class Evaluator:
         replaced = _REPLACE.match(last)
         if replaced is None:
             return None
-        old, new = ([self.value(part, names, depth) for part in split_list(replaced[1])] + [None, None])[:2]
+        parts = _parts(replaced[1])
+        old, new = ([self.value(part, names, depth) for part in parts] + [None, None])[:2]
         return base.replace(old, new) if old and new is not None else None
 
 
