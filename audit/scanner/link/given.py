@@ -23,7 +23,7 @@ class World:
     """What resolving a call depends on, besides the text of the function that calls.
 
     `visible` says which package can name which; `facades` what the root of each library offers under a name
-    of its own; `passing` are the functions that hand functions on by their paths, with the calls that get them.
+    of its own; `passing` are the functions that hand functions on by their paths, with these calls.
     """
 
     functions: frozenset[Fn]
