@@ -11,7 +11,6 @@ from audit.scanner.link.unit import Fn, Unit
 
 Span = tuple[int, int]
 Rows = dict[Span, "tuple[Fn, ...] | None"]
-Span = tuple[int, int]
 Uses = Callable[[Unit], Mapping[str, tuple[str, ...]]]
 
 
