@@ -8,14 +8,13 @@ from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
 
-from audit.models import Commit, FallbackSite, Repository, RowState, ScanRun
+from audit.models import FallbackSite, Repository, RowState, ScanRun
 from audit.scanner.report import FileStatus, ManifestEntry, RuleRun, RuleStatus
 from audit.services.leases import lease_claim
 from audit.services.repositories import repository_add
 from migrations_tracker.services.scans import scan_ask
 from tests.factories import ingest, make_report, make_result, make_scan_run
 from tests.git import commit_files
-from tests.workers.machines import make_job
 from workers.models import VerificationJob
 
 HTMX = {"HX-Request": "true"}
@@ -119,12 +118,24 @@ def test_a_scan_tells_what_the_tests_of_its_commit_took_on_gpus(
     ada_client: Client, repository: Repository
 ) -> None:
     scan_run = ingest(repository, make_report()).scan_run
-    Commit.objects.filter(pk=scan_run.commit_id).update(object_id="a" * 40)
+    other = ingest(repository, make_report()).scan_run
+
+    def ran(at: ScanRun, seconds: float, done: int, state: str = "finished") -> None:
+        VerificationJob.objects.create(
+            repository=repository,
+            commit=at.commit,
+            kind="verify",
+            spec={"number": VerificationJob.objects.count()},
+            done=done,
+            gpu_seconds=seconds,
+            outcome_state=state,
+        )
+
+    ran(other, 60, 5)
     address = scan_run.get_absolute_url()
     assert "no test of the commit was run" in ada_client.get(address).content.decode()
-    for seconds, done, state in ((60, 3, "finished"), (120, 1200, "finished"), (600, 9, "")):
-        job = make_job(repository, object_id="a" * 40)
-        VerificationJob.objects.filter(pk=job.pk).update(gpu_seconds=seconds, done=done, outcome_state=state)
-    make_job(repository, object_id="f" * 40)
+    ran(scan_run, 60, 3)
+    ran(scan_run, 120, 1200)
+    ran(scan_run, 600, 9, "")
     told = ada_client.get(address).content.decode()
     assert "3.0 minutes, 1,203 tests of the commit in 2 jobs" in told
