@@ -15,7 +15,13 @@ from django_celery_beat.models import CrontabSchedule, PeriodicTask
 
 from audit.models import Branch, BranchScan, RowState, ScanRun
 from migrations_tracker.errors import PlanError
-from migrations_tracker.models import Period, ReportMail, ReportSchedule, ScheduledReport
+from migrations_tracker.models import (
+    MigrationReport,
+    Period,
+    ReportMail,
+    ReportSchedule,
+    ScheduledReport,
+)
 from migrations_tracker.report_formats import FORMATS
 from migrations_tracker.roles import Role
 from migrations_tracker.selectors.standings import standing_of, users_with_roles
@@ -73,6 +79,7 @@ def report_schedule_run(*, pk: int, now: datetime | None = None) -> ScheduledRep
     """Ask for the report of the period that ended last, which is due until it was asked for once.
 
     None where it was, where nothing was scanned, and where the period was over before the schedule was made.
+    One that could not be written is due again on the next day.
     """
     with transaction.atomic():
         rows = ReportSchedule.objects.select_for_update(of=("self",)).filter(pk=pk, ended_at=None)
@@ -82,12 +89,15 @@ def report_schedule_run(*, pk: int, now: datetime | None = None) -> ScheduledRep
         today = timezone.localdate(now)
         key, begins = period_before(Period(schedule.period), today)
         was_over = timezone.localdate(schedule.created_at) > day_due(Period(schedule.period), today)
-        if was_over or schedule.reports.filter(period_key=key).exists():
+        asked = schedule.reports.filter(period_key=key).select_related("report").first()
+        if was_over or (asked is not None and not _failed_before(asked.report, today)):
             return None
         report = report_create(
             branch=schedule.branch, since=_scan_before(schedule.branch, begins), actor=None
         )
-        scheduled = ScheduledReport.objects.create(schedule=schedule, period_key=key, report=report)
+        scheduled, _ = ScheduledReport.objects.update_or_create(
+            schedule=schedule, period_key=key, defaults={"report": report}
+        )
         row_wake(row=report)
     return scheduled
 
@@ -127,6 +137,11 @@ def day_due(period: Period, today: date) -> date:
     if period is Period.WEEKLY:
         return today - timedelta(days=today.weekday())
     return today.replace(day=1)
+
+
+def _failed_before(report: MigrationReport, day: date) -> bool:
+    ended_at = report.finished_at
+    return report.state == RowState.FAILED and ended_at is not None and timezone.localdate(ended_at) < day
 
 
 def _scan_before(branch: Branch, begins: date) -> ScanRun | None:

@@ -124,6 +124,20 @@ class TestAnOutage:
         assert scheduled.period_key == "2026-W48"
         assert report_schedule_run(pk=schedule.pk, now=self.THURSDAY + timedelta(days=1)) is None
 
+    def test_a_report_that_could_not_be_written_is_due_again_on_the_next_day(
+        self, schedule: ReportSchedule
+    ) -> None:
+        first = report_schedule_run(pk=schedule.pk, now=MONDAY)
+        assert first is not None
+        failed = {"state": RowState.FAILED, "finished_at": MONDAY, "failure_reason": "The disk is full."}
+        MigrationReport.objects.filter(pk=first.report_id).update(**failed)
+        assert report_schedule_run(pk=schedule.pk, now=MONDAY + timedelta(hours=5)) is None
+        again = report_schedule_run(pk=schedule.pk, now=MONDAY + timedelta(days=1))
+        assert again is not None
+        assert (again.pk, again.period_key) == (first.pk, "2026-W48")
+        assert again.report_id != first.report_id
+        assert report_schedule_run(pk=schedule.pk, now=MONDAY + timedelta(days=2)) is None
+
     def test_a_period_that_was_over_when_the_schedule_was_made_has_none(
         self, schedule: ReportSchedule
     ) -> None:
