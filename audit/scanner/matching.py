@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache, partial
+from typing import TypeVar
 
 from audit.scanner.fingerprint import ANCHOR_KEY, BODY_KEY, SITE_KEYS, tokens
 from audit.scanner.report import Result
@@ -51,6 +52,7 @@ CONFIDENCE = {
     MatchPass.NEW: 1.0,
 }
 
+_One = TypeVar("_One", "KnownSite", Result)
 CodeOf = Callable[[Collection[int]], Mapping[int, str]]
 
 
@@ -61,7 +63,8 @@ class KnownSite:
     `may_have_changed` tells a site that the scan could look at and that was open before it: only such a
     site can be the earlier form of an edited place. One that `may_return` was gone before it, and so is its
     file: it is known again by its whole function, wherever that stands by now. `start_line` is 0 where it
-    is not known. `file_is_gone` tells that no file has the site's path any more.
+    is not known. `file_is_gone` tells that no file has the site's path any more, `item_is_gone` that the
+    function or constant that it stood in is gone.
     """
 
     site_id: int
@@ -73,6 +76,7 @@ class KnownSite:
     start_line: int = 0
     may_return: bool = False
     file_is_gone: bool = False
+    item_is_gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +156,22 @@ class _Matcher:
         self._pair(MatchPass.RESPELLED, left, self._family_in_new_file)
         self._pair(MatchPass.SAME_BODY, sites, self._telling_code)
         self._pair(MatchPass.SAME_BODY, sites, self._telling_file, at_least=_SAME_CODE)
+        self._pair_renamed(sites)
+
+    def _pair_renamed(self, sites: Iterable[KnownSite]) -> None:
+        """Pair what is left alone in a file: its item took another name and was edited at once.
+
+        That is a guess, which a person is shown; who shows nobody does not say which items are gone.
+        """
+        left = _grouped((site for site in sites if site.site_id in self._sites), _rule_in_file)
+        results = _grouped(self._results.values(), _rule_in_file)
+        indexes = {_rule_in_file(result): index for index, result in self._results.items()}
+        for key, [site, *others] in left.items():
+            found = results.get(key, [])
+            if others or len(found) != 1 or not site.item_is_gone or site.rule_id not in _FAMILY_OF:
+                continue
+            if _similarity(self._words_of(site), self._words_of(found[0])) >= _SIMILAR:
+                self._take(indexes[key], site.site_id, MatchPass.NEAREST)
 
     def match_returned(self) -> None:
         """Pair what comes back as it was, after its file took another name."""
@@ -256,13 +276,13 @@ class _Matcher:
 
 
 def _grouped(
-    sites: Iterable[KnownSite], key_of: Callable[[KnownSite | Result], Hashable | None]
-) -> dict[Hashable, list[KnownSite]]:
-    found: dict[Hashable, list[KnownSite]] = defaultdict(list)
-    for site in sites:
-        key = key_of(site)
+    ones: Iterable[_One], key_of: Callable[[KnownSite | Result], Hashable | None]
+) -> dict[Hashable, list[_One]]:
+    found: dict[Hashable, list[_One]] = defaultdict(list)
+    for one in ones:
+        key = key_of(one)
         if key is not None:
-            found[key].append(site)
+            found[key].append(one)
     return found
 
 
@@ -271,6 +291,10 @@ def _fingerprint(one: KnownSite | Result, key: str, *, with_path: bool) -> Hasha
     if not value:
         return None
     return (one.rule_id, value, one.path) if with_path else (one.rule_id, value)
+
+
+def _rule_in_file(one: KnownSite | Result) -> Hashable:
+    return one.rule_id, one.path
 
 
 def _item_in_file(one: KnownSite | Result) -> Hashable:

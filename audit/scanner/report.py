@@ -150,6 +150,11 @@ class SiteOutcome:
     steps: tuple[EvidenceStep, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def item_is_gone(self) -> bool:
+        """Whether the function or constant went altogether: nothing is left that could be shown."""
+        return self.outcome is Outcome.REMOVED and not self.steps
+
 
 @dataclass(frozen=True, slots=True)
 class ManifestEntry:

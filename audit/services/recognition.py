@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from audit.models import Branch, Result, RowState, ScanRun
@@ -40,7 +40,8 @@ def results_recognise(
     """
     parents = _parents(scan_run)
     sites = _known_sites(scan_run, states or {}, parents, coverage)
-    matches = match_results([known.site for known in sites.values()], report.results, codes_of)
+    known = with_items_gone([known.site for known in sites.values()], report)
+    matches = match_results(known, report.results, codes_of)
     found = [
         (
             site_id,
@@ -135,6 +136,12 @@ def known_site(
         may_return=not was_open and path not in coverage.files_known,
         file_is_gone=path not in coverage.files_known,
     )
+
+
+def with_items_gone(sites: Iterable[KnownSite], report: ScanReport) -> list[KnownSite]:
+    """Return sites with what the scan says of the items they stood in."""
+    gone = {key for key, told in report.outcomes.items() if told.item_is_gone}
+    return [replace(site, item_is_gone=True) if site.site_id in gone else site for site in sites]
 
 
 def codes_of(site_ids: Collection[int]) -> dict[int, str]:

@@ -22,7 +22,7 @@ from audit.selectors.sites import sites_of_their_own
 from audit.services.coverage import Coverage
 from audit.services.driver_answers import driver_answers_until, driver_label
 from audit.services.git_repository import git_dir_of
-from audit.services.recognition import codes_of, known_site
+from audit.services.recognition import codes_of, known_site, with_items_gone
 from audit.services.site_states import KnownState, states_asked, states_known
 
 
@@ -75,7 +75,7 @@ def _compare(branch: Branch, commit: str, old_version: str, report: ScanReport) 
     states = states_known(branch=branch)
     coverage = Coverage.of(report)
     sites = _known_sites(branch, states, coverage)
-    matches = match_results(list(sites.values()), report.results, codes_of)
+    matches = match_results(with_items_gone(sites.values(), report), report.results, codes_of)
     new: Counter[str] = Counter()
     reopened: Counter[str] = Counter()
     respelled: Counter[tuple[str, str]] = Counter()

@@ -225,3 +225,25 @@ def test_what_another_rule_sees_in_a_file_that_took_another_name_is_the_same_sit
     assert stayed.site_id is None, "its own file tells what became of it"
     (other,) = match_results([gone, replace(known_as(2, before), symbol="c::b::exp", path="b")], [torn])
     assert other.site_id is None, "a file that was there is not the one that took another name"
+
+
+def test_a_function_that_is_renamed_and_edited_at_once_is_a_guess_and_not_removed_plus_new() -> None:
+    arm = "Err(_) => return cpu_relu(x),"
+    before, after = (
+        place("FT001", "c::a::relu", 10, arm),
+        place("FT001", "c::a::relu_into", 14, arm + " // f"),
+    )
+    gone = replace(known_as(1, before), item_is_gone=True)
+    code = {1: arm, 2: arm}
+
+    def told(known: list[KnownSite], found: list[Result]) -> list[tuple[int | None, MatchPass]]:
+        matches = match_results(known, found, lambda wanted: {key: code[key] for key in wanted})
+        return [(match.site_id, match.match_pass) for match in matches]
+
+    new = (None, MatchPass.NEW)
+    assert told([gone], [after]) == [(1, MatchPass.NEAREST)]
+    assert told([known_as(1, before)], [after]) == [new], "the function stands, and was mended"
+    second = replace(after, symbol="c::a::gelu", partial_fingerprints={"site/v1": "other"})
+    assert told([gone], [after, second]) == [new, new], "which of them it was, nobody can tell"
+    assert told([gone], [replace(after, path="b.rs")]) == [new]
+    assert told([gone], [replace(after, snippet="let y = x.data_vec()?;")]) == [new]
