@@ -6,7 +6,8 @@ REPO is a git repository; the commits are the last ones of REV along first paren
 run side by side in this process: one carries its linked workspace from commit to commit, one has only what
 the last scan kept of it on disk, as the command line has, and one starts anew each time. All take the facts
 of files from the same folder, so that the difference is that of linking and judging. Every report must be the
-same, to the byte; the first that is not ends the run with status 1.
+same, to the byte, and each call must resolve to the same functions; the first that does not ends the run with
+status 1.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from pathlib import Path
 
 from audit.rules import RULES
 from audit.rules.base import Rule
 from audit.scanner.cache import DirectoryCache
 from audit.scanner.carried import Carried
+from audit.scanner.judge import Judgement
 from audit.scanner.output.json_report import json_document
 from audit.scanner.output.json_text import json_text
 from audit.scanner.pipeline import scan
@@ -47,6 +50,15 @@ class Step:
     result_count: int
 
 
+@dataclass(frozen=True)
+class _Scanned:
+    """What came of a scan: the report, a digest of what calls resolve to, and its processor time."""
+
+    report: ScanReport
+    answers: bytes
+    cpu_s: float
+
+
 def commits_of(repository: Path, revision: str, count: int) -> list[str]:
     """Return the last commits along first parents, oldest first."""
     command = ["rev-list", "--first-parent", f"--max-count={count + 1}", "--reverse", revision]
@@ -58,18 +70,21 @@ def steps(repository: Path, commits: Sequence[str], cache: Path) -> Iterator[Ste
     carried, workspaces = Carried(), KeptWorkspaces(cache / "workspaces")
     rules = [rule for rule in RULES if not rule.needs_assembler]
     for number, commit in enumerate(commits):
-        with_it, carried_s = _scan(repository, commit, rules, cache, carried)
-        from_disk, kept_s = _scan(repository, commit, rules, cache, None, workspaces)
+        with_it = _scan(repository, commit, rules, cache, carried)
+        from_disk = _scan(repository, commit, rules, cache, None, workspaces)
         if not number:
             continue
-        alone, alone_s = _scan(repository, commit, rules, cache, None)
-        for report, whence in ((with_it, "carried"), (from_disk, "kept on disk")):
-            if _text(alone) != _text(report):
+        alone = _scan(repository, commit, rules, cache, None)
+        for one, whence in ((with_it, "carried"), (from_disk, "kept on disk")):
+            if _text(alone.report) != _text(one.report):
                 sys.exit(f"incremental: {commit} gives another report from what was {whence} than alone")
+            if alone.answers != one.answers:
+                sys.exit(f"incremental: {commit} resolves calls otherwise from what was {whence} than alone")
         changed = _git(
             repository, "diff-tree", "-r", "--name-only", commits[number - 1], commit, "--", "*.rs"
         )
-        yield Step(commit, len(changed.split()), alone_s, carried_s, kept_s, len(alone.results))
+        results = len(alone.report.results)
+        yield Step(commit, len(changed.split()), alone.cpu_s, with_it.cpu_s, from_disk.cpu_s, results)
 
 
 def _scan(
@@ -79,10 +94,19 @@ def _scan(
     cache: Path,
     carried: Carried | None,
     workspaces: KeptWorkspaces | None = None,
-) -> tuple[ScanReport, float]:
+) -> _Scanned:
     source = open_source(repository, commit)
     profile = profile_for(source, "").profile
     gc.collect()
+    answers: list[bytes] = []
+    aside_s = 0.0
+
+    def observe(judgement: Judgement) -> None:
+        nonlocal aside_s
+        asked = time.process_time()
+        answers.append(_answers(judgement))
+        aside_s = time.process_time() - asked
+
     started = time.process_time()
     report = scan(
         source,
@@ -91,8 +115,20 @@ def _scan(
         cache=DirectoryCache(cache),
         carried=carried,
         workspaces=workspaces,
+        observe=observe,
     )
-    return replace(report, duration_seconds=0.0), time.process_time() - started
+    cpu_s = time.process_time() - started - aside_s
+    return _Scanned(replace(report, duration_seconds=0.0), answers[0], cpu_s)
+
+
+def _answers(judgement: Judgement) -> bytes:
+    """Return a digest of what each call resolves to."""
+    digest = blake2b()
+    resolve = judgement.summaries.resolver.resolve
+    for function in judgement.workspace.functions:
+        told = [[one.index for one in resolve(function, call)] for call in function.facts.calls]
+        digest.update(f"{function.unit.path} {told}\n".encode("utf-8", "surrogateescape"))
+    return digest.digest()
 
 
 def _text(report: ScanReport) -> str:

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from audit.rules.base import Rule
     from audit.scanner.judge import Candidate, Judgement
 
-# These ask for no effect of the workspace, and one that asks what tests reach.
-_EARLY = frozenset({"disabled-gpu-test", "dishonest-report"})
+# Of the effects of the workspace these ask what launches only, and one asks what tests reach.
+_EARLY = frozenset(
+    {"disabled-gpu-test", "dishonest-report", "eprintln-degrade", "kernel-in-core", "unstructured-error"}
+)
 _ASKS_REACH = "missing-gpu-test"
 # About half of what is left when it is known what tests reach.
-_BESIDE = frozenset(
-    {"comment-only-gap", "deferred-kernel", "kernel-in-core", "unstructured-error", "cfg-gated-stub"}
-)
+_BESIDE = frozenset({"comment-only-gap", "deferred-kernel", "cfg-gated-stub", "dispatch-only-dispatch"})
 
 Found = dict[str, "list[Candidate]"]
 
@@ -33,9 +33,9 @@ Found = dict[str, "list[Candidate]"]
 class Checking:
     """Lets rules look at a workspace whose effects are not worked out yet; a context manager.
 
-    Where there are two processes, a copy of this one runs at once what asks for no effect, while this one
-    works the effects out; then another copy runs half of the rest. What copies find out about files on their
-    way is handed to `recalled`. Whatever a copy does not deliver is done here.
+    Where there are two processes, a copy of this one runs what asks for no effect but the first, while this
+    one works the others out; then another copy runs half of the rest. What copies find out about files on
+    their way is handed to `recalled`. Whatever a copy does not deliver is done here.
     """
 
     def __init__(
@@ -51,6 +51,8 @@ class Checking:
     def __enter__(self) -> Self:
         early = self._named(_EARLY)
         if self._is_shared and (early or self._is_reach_asked):
+            # Else both would work out what launches.
+            self._judgement.summaries.settle_launches()
             self._early = self._running.enter_context(
                 ForkedCopy(lambda: self._work(early, self._is_reach_asked))
             )

@@ -45,6 +45,11 @@ class Summaries:
         for effects in (self.launching, self.gates, self.rejecting, self.reads):
             del effects
 
+    def settle_launches(self) -> None:
+        """Work out now what launches, the first of the effects."""
+        launching = self.launching
+        del launching
+
     @cached_property
     def _launches(self) -> Launches:
         return Launches(self.graph)
