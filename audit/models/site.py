@@ -25,7 +25,7 @@ LEVEL_RANKS = {Level.ERROR: 0, Level.WARNING: 1, Level.NOTE: 2, Level.NONE: 3}
 MATCH_PASS_LABELS = {
     MatchPass.FINGERPRINT.value: "Same fingerprint",
     MatchPass.SAME_ITEM.value: "Same rule and item, edited",
-    MatchPass.NEAREST.value: "Same rule and item, the nearest of several",
+    MatchPass.NEAREST.value: "Same rule, the nearest that was left",
     MatchPass.RESPELLED.value: "Same item, spelled anew",
     MatchPass.MOVED.value: "Same item in a renamed or moved file",
     MatchPass.SAME_BODY.value: "Same code under another name",
