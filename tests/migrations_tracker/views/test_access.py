@@ -247,7 +247,7 @@ def test_a_page_is_shown_with_a_strict_policy(addresses: dict[str, str], root_cl
         assert "unsafe" not in response["Content-Security-Policy"], name
         if "attachment" in response.get("Content-Disposition", ""):
             continue
-        text = response.content.decode()
+        text = b"".join(response).decode()
         assert " style=" not in text, name
         assert "<script>" not in text, name
 
