@@ -18,7 +18,7 @@ import random
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from posixpath import basename, dirname
 
@@ -79,11 +79,18 @@ class Scanner:
         return run_git("-C", self.repository, *arguments).output.decode().split("\n")
 
 
-def matched(before: Sequence[Result], after: Sequence[Result]) -> list[Match]:
-    """Recognise the results before among those after."""
+def matched(before: Sequence[Result], after: Sequence[Result], paths: Container[str]) -> list[Match]:
+    """Recognise the results before among those after; `paths` are the files that there are after."""
     known = [
         KnownSite(
-            number, one.rule_id, one.symbol, one.path, one.partial_fingerprints, True, one.region.start_line
+            number,
+            one.rule_id,
+            one.symbol,
+            one.path,
+            one.partial_fingerprints,
+            may_have_changed=True,
+            start_line=one.region.start_line,
+            file_is_gone=one.path not in paths,
         )
         for number, one in enumerate(before)
     ]
@@ -100,7 +107,7 @@ def named(scanner: Scanner, renames: Sequence[str]) -> None:
     for commit, pairs in by_commit.items():
         before = scanner.at(f"{commit}^").results
         report = scanner.at(commit, before)
-        found = {match.site_id: match for match in matched(before, report.results)}
+        found = {match.site_id: match for match in matched(before, report.results, scanner.files(commit))}
         for old, new in pairs:
             sites = [number for number, one in enumerate(before) if one.path == old]
             kept = [number for number in sites if number in found]
@@ -151,7 +158,7 @@ def inject(scanner: Scanner, commit: str, parent: str, draw: random.Random) -> C
     renamed = _renamed(files, old, is_move)
     plain = scanner.results(commit)
     moved = scanner.of(MemorySource(renamed)).results
-    without, with_it = matched(before, plain), matched(before, moved)
+    without, with_it = matched(before, plain, files), matched(before, moved, renamed)
     in_file = {number for number, one in enumerate(before) if one.path == old}
     kept_without = {match.site_id for match in without if match.site_id is not None} & in_file
     kept = {match.site_id for match in with_it if match.site_id is not None} & in_file
@@ -184,16 +191,24 @@ def _renamed(files: dict[str, bytes], old: str, is_move: bool) -> dict[str, byte
     new_name = f"{name}_kept" if is_move else f"{name}_renamed"
     new = f"{dirname(old)}/{new_name}/mod.rs" if is_move else f"{dirname(old)}/{new_name}.rs"
     root = old.partition("/src/")[0] + "/"
+    # Other crates name it from the root of its crate.
+    modules = "::".join(
+        (basename(root[:-1]).replace("-", "_"), *dirname(old).partition("/src")[2].split("/")[1:])
+    )
+    outside = re.compile(rb"\b(%b::)%b\b" % (modules.encode(), name.encode()))
     word = re.compile(rb"(?<=::)%b\b(?=::|;|,|\s*\{)|\b%b(?=::)|(?<=mod )%b(?=;)" % ((name.encode(),) * 3))
-    return dict(_with_names(files, root, word, new_name.encode(), old, new))
+    return {
+        (new if path == old else path): _with_name(path, data, root, word, outside, new_name.encode())
+        for path, data in files.items()
+    }
 
 
-def _with_names(
-    files: dict[str, bytes], root: str, word: re.Pattern[bytes], new_name: bytes, old: str, new: str
-) -> Iterator[tuple[str, bytes]]:
-    for path, data in files.items():
-        is_of_crate = path.startswith(root) and path.endswith(".rs")
-        yield (new if path == old else path), word.sub(new_name, data) if is_of_crate else data
+def _with_name(
+    path: str, data: bytes, root: str, word: re.Pattern[bytes], outside: re.Pattern[bytes], new_name: bytes
+) -> bytes:
+    if not path.endswith(".rs"):
+        return data
+    return word.sub(new_name, data) if path.startswith(root) else outside.sub(rb"\1" + new_name, data)
 
 
 def main() -> None:
