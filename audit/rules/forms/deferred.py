@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from audit.rules.forms.stubs import STUBS
-from audit.scanner.extract.facts import Call, CallKind, ExitKind, Region, RegionKind
+from audit.scanner.extract.facts import CallKind, ExitKind, Region, RegionKind
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.emitters import dropped_statements
 from audit.scanner.link.literals import literal_parts
@@ -30,6 +30,7 @@ _ENDS_RESOURCE = re.compile(r"(?i)destroy|free|release|close")
 _BLANK = re.compile(
     r"^(?:return\s+)?(?:Ok\s*\(\s*)?(?:[\w.]+(?:::|\.))*(?:alloc_)?(?:zeros|empty|ones)\w*\s*\("
 )
+_BLANKS = (b"zeros", b"empty", b"ones")
 # What is said of a body that is yet to be written.
 _YET_TO_COME = re.compile(r"(?i:placeholder|not (?:yet|implemented)|\bfuture:)|\bTODO\b")
 _FAILED = re.compile(r"^(?:_|Err\(\w+\))$")
@@ -37,16 +38,20 @@ _NUMBER = r"\d[\d_.]*(?:[fiu](?:8|16|32|64|128|size))?"
 _DEFAULT = re.compile(rf"\s*\.\s*unwrap_or(?:_default\(\)|\(\s*{_NUMBER}\s*\))")
 _COUNTS = re.compile(r"(?:^|_)(?:device|gpu|adapter)s?_count$|^(?:num|count)_(?:devices|gpus|adapters)$")
 _STATUS_CHECKS = frozenset({"debug_assert", "debug_assert_eq", "debug_assert_ne"})
+# Calls that alone are worth a closer look.
+_TELLING = frozenset({"panic", "sleep", *STUBS, *_STATUS_CHECKS})
 
 
 def may_put_off(function: Fn) -> bool:
     """Say whether a function's own text lets one of the forms of this rule through; that of most does not."""
+    unit, facts = function.unit, function.facts
     return (
-        _may_start_nothing(function)
+        not _TELLING.isdisjoint([call.name for call in facts.calls])
+        or _may_start_nothing(function)
         or _may_invent_figures(function)
         or bool(_COUNTS.search(function.name))
-        or any(map(_may_tell, function.facts.calls))
-        or any(function.text(let.pattern_start, let.pattern_end) == "_" for let in function.facts.lets)
+        or unit.lowered.find(b"elapsed", facts.body_start, facts.body_end) >= 0
+        or any(unit.data[let.pattern_start : let.pattern_end] == b"_" for let in facts.lets)
         or next(dropped_statements(function), None) is not None
         or bool(branches_that_may_lie(function))
     )
@@ -65,14 +70,9 @@ def _may_start_nothing(function: Fn) -> bool:
 
 def _may_invent_figures(function: Fn) -> bool:
     body = function.facts.regions[0]
+    if not function.unit.data.startswith(b"Ok", body.tail_start):
+        return False
     return literal_parts(function.text(body.tail_start, body.tail_end))[0] > 0
-
-
-def _may_tell(call: Call) -> bool:
-    """Say whether a call alone is worth a closer look: a stub, a check of debug builds, a clock, a sleep."""
-    if call.kind == CallKind.MACRO:
-        return call.name == "panic" or call.name in STUBS or call.name in _STATUS_CHECKS
-    return call.name == "sleep" or "elapsed" in call.name.lower()
 
 
 def dropped_launches(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
@@ -260,6 +260,12 @@ def branches_that_may_lie(function: Fn) -> tuple[int, ...]:
 
 
 def _may_lie(function: Fn, region: Region) -> bool:
+    data, start, end = function.unit.data, region.tail_start, region.tail_end
+    # Most arms have none of the words that the forms can't do without.
+    if not data.startswith((b"Ok", b"return"), start) and all(
+        data.find(word, start, end) < 0 for word in _BLANKS
+    ):
+        return False
     tail = function.text(region.tail_start, region.tail_end)
     return any(form.match(tail) for form in (_SUCCESS, _BLANK, _SAME_INPUT))
 

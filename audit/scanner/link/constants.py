@@ -11,6 +11,7 @@ from audit.scanner.link.graph import CallGraph
 from audit.scanner.link.unit import Fn, Unit
 
 _FILLED = re.compile(r"(?:\bvec!\s*|^)\[[^\[\];]+;[^\[\];]+\]")
+_LIST = re.compile(rb"\[[^\[\];]+;[^\[\];]+\]")
 _MADE_OF_SELF = re.compile(r"\bSelf\b")
 # Whoever asks for the device, or for what lies on it, does not answer from the host by default.
 _PLACED = re.compile(r"\.(?:device|is_\w+|gpu_handle)\(\)|\.data\w*\(|_opt_in\b")
@@ -87,6 +88,7 @@ def _may_fill(function: Fn) -> bool:
         and function.is_public
         and len(facts.regions) == 1
         and not _MADE_OF_SELF.search(facts.return_type)
+        and _LIST.search(function.unit.data, facts.body_start, facts.body_end) is not None
         and any(_FILLED.search(function.text(call.start, call.end)) for call in facts.calls)
         and not _PLACED.search(function.text(facts.body_start, facts.body_end))
     )

@@ -177,7 +177,7 @@ class StandIns:
             region.kind == RegionKind.ARM
             and region.tail_end
             and (
-                _PATH.match(function.text(region.tail_start, region.tail_end))
+                _may_be_path(function.unit.data[region.tail_start : region.tail_end])
                 or self._target.search(function.text(region.pattern_start, region.pattern_end))
             )
             for region in rest
@@ -230,6 +230,10 @@ class StandIns:
             return True
         callees = self._summaries.resolver.resolve(function, call)
         return any(self._emitter.search(one.name) for callee in callees for one in callee.facts.calls)
+
+
+def _may_be_path(text: bytes) -> bool:
+    return text.replace(b"::", b"").replace(b"_", b"").isalnum() or not text.isascii()
 
 
 def _branches_of_failures(function: Fn, flow: Flow) -> tuple[int, ...]:
