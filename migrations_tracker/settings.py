@@ -119,6 +119,15 @@ DATABASE_POOL_SIZE = env.number(
 if DATABASE_POOL_SIZE:
     DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {"min_size": 1, "max_size": DATABASE_POOL_SIZE}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+# Who counts attempts to log in and codes that were used counts for all processes of the web server; what a
+# page counted once need be kept for its own process only.
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "migrations_tracker_sharedcache",
+    },
+    "process": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+}
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from django.core.cache import cache
+from django.core.cache import caches
 from django.db.models import Count, F, QuerySet, Subquery
 
 from audit.models import (
@@ -119,10 +119,10 @@ def status_counts(*, repositories: Sequence[Repository]) -> list[StatusCount]:
     newest = _newest_changes()
     ids = "-".join(str(repository.pk) for repository in repositories)
     key = f"status-counts-{hashlib.sha256(f'{ids} {newest}'.encode()).hexdigest()}"
-    found = cache.get(key)
+    found = caches["process"].get(key)
     if found is None:
         found = _counted_by_status(repositories)
-        cache.set(key, found, COUNTS_KEPT_SECONDS)
+        caches["process"].set(key, found, COUNTS_KEPT_SECONDS)
     had, gone = found
     counts = [
         StatusCount(
@@ -184,10 +184,10 @@ def scan_breakdown(*, scan_run: ScanRun) -> Breakdown:
     if not scan_run.is_over:
         return _breakdown(counted)
     key = f"scan-breakdown-{scan_run.pk}"
-    kept = cache.get(key)
+    kept = caches["process"].get(key)
     if kept is None:
         kept = list(counted)
-        cache.set(key, kept, KEPT_SECONDS)
+        caches["process"].set(key, kept, KEPT_SECONDS)
     return _breakdown(kept)
 
 

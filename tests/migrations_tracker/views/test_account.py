@@ -12,6 +12,8 @@ from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, generate_totp_secret, hotp_value
 from allauth.usersessions.models import UserSession
 from django.contrib.auth.models import User
+from django.core.cache import caches
+from django.core.cache.backends.db import DatabaseCache
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -162,6 +164,21 @@ class TestASecondFactor:
         assert client.get("/sites/").status_code == 302
         client.post(response["Location"], {"code": code_of(secret)})
         assert client.get("/sites/").status_code == 200
+
+    def test_takes_no_code_twice_whichever_process_saw_it_first(self, ada: User, secret: str) -> None:
+        code = code_of(secret)
+        assert self._is_let_in(ada, code)
+        # Another process of the web server has none of what this one keeps for itself.
+        caches["process"].clear()
+        caches["default"] = DatabaseCache("migrations_tracker_sharedcache", {})
+        assert not self._is_let_in(ada, code)
+
+    @staticmethod
+    def _is_let_in(person: User, code: str) -> bool:
+        client = Client()
+        client.post(reverse("login"), {"username": person.username, "password": PASSWORD})
+        client.post(reverse("mfa_authenticate"), {"code": code})
+        return client.get("/").status_code == 200
 
     def test_is_not_offered_unless_the_settings_say_so(self, ada_client: Client, settings: Settings) -> None:
         assert settings.SECOND_FACTOR == "off"
