@@ -25,6 +25,7 @@ from audit.models import (
 )
 from audit.scanner.errors import ScanError
 from audit.scanner.report import EarlierResult, FileStatus, RuleStatus, SiteOutcome
+from audit.scanner.suppression import ACCEPTED
 from audit.services import git_repository, scanning
 from audit.services.coverage import Coverage
 from audit.services.git_transfer import pull_request_fetch, repository_fetch
@@ -215,9 +216,15 @@ def _difference(check: PullRequestCheck, start: ScanRun, head: ScanRun) -> list[
         outcomes = dict(report.outcomes)
     known = {one.key for one in before}
     could_be_seen = set(_where_looked(start, found).values_list("site_id", flat=True))
-    new = sorted((after - known) & could_be_seen)
+    new = sorted((after - known - _allowed_in_source(found)) & could_be_seen)
     fresh = [PullRequestSite(check_row=check, site_id=one, is_new=True) for one in new]
     return fresh + [_gone(check, one, outcomes.get(one.key)) for one in absent]
+
+
+def _allowed_in_source(results: QuerySet[Result]) -> set[int]:
+    """Return the sites that a comment in the source suppresses with its reason: none is new."""
+    told = results.exclude(suppressions=[]).values_list("site_id", "suppressions")
+    return {site for site, said in told if {one["status"] for one in said} == {ACCEPTED}}
 
 
 def _where_looked(scan_run: ScanRun, results: QuerySet[Result]) -> QuerySet[Result]:

@@ -62,17 +62,18 @@ def gap_suppression_reject(request: SignedInRequest, pk: int) -> HttpResponse:
 
 
 def _reject(request: SignedInRequest, subject: Subject) -> HttpResponse:
-    version = request.POST.get("version", "")
+    version, reason = request.POST.get("version", ""), request.POST.get("reason", "")[:10_000]
     try:
         suppression_reject(
             subject=subject,
-            reason=request.POST.get("reason", "")[:10_000],
+            reason=reason,
             actor=request.user,
             # What is no number is no version that there is.
             seen_version=int(version) if version.isascii() and version.isdigit() and len(version) < 10 else 0,
         )
     except PlanError as error:
-        messages.error(request, str(error))
+        # The form is gone where the question was answered meanwhile: what was typed is said again.
+        messages.error(request, f"{error} You wrote: “{reason}”" if reason.strip() else str(error))
     else:
         messages.success(request, "Rejected: it stays open.")
     return redirect(subject)

@@ -105,6 +105,18 @@ def test_head_is_compared_with_where_it_left_its_base(trees: Trees) -> None:
     assert changes(check) == {"gpu_relu": "structured-error", "gpu_silu": "new"}
 
 
+def test_what_a_comment_in_the_source_allows_is_not_brought(tmp_path: Path) -> None:
+    tree = tmp_path / "minitorch"
+    base = commit_files(tree, {"minitorch-gpu/Cargo.toml": MANIFEST, LIB: code(relu=SILENT)})
+    read = "let host = gpu_to_cpu(x, device)?;"
+    allowed = f"{read} // ferroaudit: allow(silent-fallback) measured: too small for a launch"
+    both = code(relu=SILENT, gelu=SILENT.replace(read, allowed), silu=SILENT)
+    head = commit_files(tree, {LIB: both})
+    repository = repository_add(location=str(tree), actor=None)
+    text = PullRequestText(number=7, head_id=head, base_id=base, title="", body="", changed_at=NOW)
+    assert changes(checked(repository, text)) == {"gpu_silu": "new"}
+
+
 def test_what_stood_in_a_file_that_did_not_parse_is_not_brought_by_who_mends_it(tmp_path: Path) -> None:
     tree, torn = tmp_path / "minitorch", "minitorch-gpu/src/torn.rs"
     whole = code(relu=SILENT)

@@ -166,7 +166,9 @@ def test_a_suppression_is_asked_for_and_ruled_about(
     assert 'name="expires_on" value="2098-01-01"' in page
     lea_client.post(refuse, {"reason": "not read", "version": "1"})
     version = SiteMigration.objects.get(site=site).version
-    assert "asked for" in lea_client.get(site.get_absolute_url()).content.decode()
+    page = lea_client.get(site.get_absolute_url()).content.decode()
+    assert "asked for" in page
+    assert "You wrote: “not read”" in page
     lea_client.post(refuse, {"reason": "it has a kernel", "version": version})
     page = ada_client.get(site.get_absolute_url()).content.decode()
     assert "was rejected by lea" in page
