@@ -7,6 +7,7 @@ import re
 from html import unescape
 
 import pytest
+from django.core.cache import caches
 from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
@@ -77,6 +78,18 @@ def test_each_count_is_that_of_the_list_it_leads_to(ada_client: Client, many: Re
     for address, count in [*total, *others]:
         assert listed(ada_client, address) == int(count), address
     assert int(total[0][1]) == {"FT001": 3, "failed-attempt": 2, "default-host-path": 1}[name]
+
+
+def test_what_ships_of_a_rule_is_shown_to_the_next_person_as_to_the_first(
+    ada_client: Client, lea_client: Client
+) -> None:
+    caches["process"].clear()
+    shipped = [
+        re.findall(r"<figure.*?</figure>", client.get(f"/rules/{rule_id}/").content.decode(), re.DOTALL)
+        for client, rule_id in ((ada_client, "FT001"), (lea_client, "FT001"), (ada_client, "FT010"))
+    ]
+    assert shipped[0] == shipped[1] != shipped[2]
+    assert all("flagged" in figures[0] for figures in shipped)
 
 
 def test_each_form_of_a_rule_has_as_many_as_the_list_has_of_it(ada_client: Client, many: Repository) -> None:
