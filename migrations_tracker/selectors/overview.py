@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from django.core.cache import caches
-from django.db.models import Count, F, QuerySet, Subquery
+from django.db.models import Count, Exists, F, OuterRef, QuerySet, Subquery
 
 from audit.models import (
     Branch,
@@ -139,16 +139,17 @@ def status_counts(*, repositories: Sequence[Repository]) -> list[StatusCount]:
 def _counted_by_status(repositories: Sequence[Repository]) -> tuple[dict[str, int], int]:
     """Return the counts by status, and how many are gone while their migration was not."""
     migrations = SiteMigration.objects.filter(gap=None, site__repository__in=repositories).order_by()
-    counts = dict(migrations.values_list("status").annotate(number=Count("*")))
     vanished = SiteState.objects.filter(
-        is_open=False,
-        branch__name=F("branch__repository__default_branch"),
-        branch__repository__in=repositories,
-        site__migration__status__in=STANDING,
+        site=OuterRef("site"), is_open=False, branch__name=F("branch__repository__default_branch")
     )
-    by_status = vanished.order_by().values_list("site__migration__status").annotate(number=Count("*"))
-    gone = dict(by_status)
-    return {status: count - gone.get(status, 0) for status, count in counts.items()}, sum(gone.values())
+    rows = migrations.values_list("status", Exists(vanished)).annotate(number=Count("*"))
+    counts, gone = Counter[str](), 0
+    for status, is_gone, number in rows:
+        if is_gone and status in STANDING:
+            gone += number
+        else:
+            counts[status] += number
+    return dict(counts), gone
 
 
 def _seen_of(status: Status) -> Seen:
