@@ -35,8 +35,11 @@ _SELECTED = {
 
 def _suppressions_of(*, repository: Repository, standing: Standing) -> QuerySet[Suppression]:
     """Select a repository's suppressions, the newest first."""
-    mine = Q(site__repository=repository) | Q(gap__repository=repository)
-    return Suppression.objects.filter(mine, _SELECTED[standing]).order_by("-pk")
+    return _all_of(repository).filter(_SELECTED[standing]).order_by("-pk")
+
+
+def _all_of(repository: Repository) -> QuerySet[Suppression]:
+    return Suppression.objects.filter(Q(site__repository=repository) | Q(gap__repository=repository))
 
 
 def suppression_list(
@@ -51,8 +54,8 @@ def suppression_list(
 
 def suppression_counts(*, repository: Repository) -> dict[Standing, int]:
     """Count a repository's suppressions by how far they are; what has none counts 0."""
-    mine = Suppression.objects.filter(Q(site__repository=repository) | Q(gap__repository=repository))
-    counts = mine.aggregate(**{one.name: Count("pk", filter=chosen) for one, chosen in _SELECTED.items()})
+    counted = {one.name: Count("pk", filter=chosen) for one, chosen in _SELECTED.items()}
+    counts = _all_of(repository).aggregate(**counted)
     return {one: counts[one.name] for one in Standing}
 
 

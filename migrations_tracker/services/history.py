@@ -18,7 +18,7 @@ from migrations_tracker.services.site_migrations import site_migrations_open
 def history_follow_up(scan_run: ScanRun, branch: Branch, sites: Sequence[int]) -> None:
     """Begin migrations for the sites that the default branch's history brought, and move those it settles.
 
-    Each step names the scan of the history that saw it; `scan_run` is the newest one.
+    What is migrated names the scan of the history that saw it, every other step `scan_run`, the newest one.
     """
     if branch.name != branch.repository.default_branch:
         return
