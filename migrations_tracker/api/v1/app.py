@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
+from django.http import HttpRequest, HttpResponse
+from django.urls import get_script_prefix
 from django.views.decorators.http import conditional_page
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
@@ -72,6 +76,21 @@ class Api(NinjaAPI):
         return schema
 
 
+def kept(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Let a description be written once: it follows from the code and from where the API stands alone."""
+
+    @lru_cache(maxsize=4)
+    def described(script_prefix: str) -> tuple[bytes, str]:
+        answer = view(HttpRequest())
+        return answer.content, answer["Content-Type"]
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        content, content_type = described(get_script_prefix())
+        return HttpResponse(content, content_type=content_type)
+
+    return conditional_page(answer)
+
+
 def _problem_schema() -> dict[str, Any]:
     return Problem.model_json_schema()
 
@@ -86,6 +105,7 @@ api = Api(
     urls_namespace="api-v1",
     auth=TokenAuth(),
     docs_url=None,
+    docs_decorator=kept,
 )
 problems_register(api)
 api.add_decorator(idempotent, mode="view")
