@@ -149,7 +149,10 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True)
 class ReportDocument:
-    """A migration report of one branch at one scan, and of the time since an earlier one."""
+    """A migration report of one branch at one scan, and of the time since an earlier one.
+
+    A number of gaps is None where it is not known; `gaps_unknown` is why.
+    """
 
     schema: str
     repository: str
@@ -163,8 +166,8 @@ class ReportDocument:
     open_count: int
     new_count: int
     closed_count: int
-    gaps_open: int
-    gaps_closed: int
+    gaps_open: int | None
+    gaps_closed: int | None
     rules: tuple[LevelLine, ...]
     crates: tuple[LevelLine, ...]
     statuses: tuple[CountLine, ...]
@@ -174,6 +177,7 @@ class ReportDocument:
     closed_sites: tuple[ClosedSite, ...]
     files_not_scanned: tuple[NotSeen, ...]
     rules_not_run: tuple[NotSeen, ...]
+    gaps_unknown: str = ""
 
     @property
     def unverified_count(self) -> int:
@@ -189,6 +193,11 @@ class ReportDocument:
     def unverified_remark(self) -> Said | None:
         """What has to be said where no run on a GPU has looked at something that is closed."""
         return sentences.UNVERIFIED.said() if self.unverified_count else None
+
+    @property
+    def gaps_remark(self) -> Said | None:
+        """What has to be said where the gaps are not known."""
+        return sentences.GAPS_NOT_KNOWN.said(reason=self.gaps_unknown) if self.gaps_unknown else None
 
     @property
     def nothing_open_remark(self) -> Said | None:

@@ -57,13 +57,19 @@ def _summary(document: ReportDocument) -> Iterator[str]:
             ("closed", f"{document.closed_count:,}"),
             ("closed, outcome not known", f"{document.unexplained_count:,}"),
             ("closed, not verified on a GPU", f"{document.unverified_count:,}"),
-            ("capability gaps open", f"{document.gaps_open:,}"),
-            ("capability gaps closed", f"{document.gaps_closed:,}"),
+            ("capability gaps open", _known(document.gaps_open)),
+            ("capability gaps closed", _known(document.gaps_closed)),
         ),
         numbers=1,
     )
     if document.unverified_remark:
         yield _remark(document.unverified_remark)
+    if document.gaps_remark:
+        yield _remark(document.gaps_remark)
+
+
+def _known(count: int | None) -> str:
+    return "not known" if count is None else f"{count:,}"
 
 
 def _levels(title: str, lines: Sequence[LevelLine]) -> Iterator[str]:

@@ -66,6 +66,9 @@ NOTHING_OPEN = Sentence(
     "The scan saw no site on this branch. What it did not look at is listed below, if anything.",
     ("W3", "V1"),
 )
+GAPS_NOT_KNOWN = Sentence(
+    "gaps-not-known", "What is not known of this branch's capability gaps is not counted: {reason}", ("W3",)
+)
 CUT_SHORT = Sentence("cut-short", "{count:,} more entries are in the other formats of this report.", ("W3",))
 
 REPORT_SENTENCES = (
@@ -81,6 +84,7 @@ REPORT_SENTENCES = (
     GONE,
     UNVERIFIED,
     NOTHING_OPEN,
+    GAPS_NOT_KNOWN,
     CUT_SHORT,
 )
 

@@ -6,12 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from django.db.models import QuerySet
-
 from audit.models import (
     Branch,
-    BranchScan,
-    CapabilityGap,
     Repository,
     ScanFile,
     ScanRule,
@@ -41,6 +37,7 @@ from migrations_tracker.reports.document import (
     ScanLine,
 )
 from migrations_tracker.reports.sentences import closed_sentence
+from migrations_tracker.selectors.report_gaps import gap_counts
 from workers.protocol.outcome import Verdict
 from workers.selectors.verifications import verdicts_standing
 
@@ -70,7 +67,7 @@ def report_facts(*, report: MigrationReport) -> ReportDocument:
         repository_id=branch.repository_id, symbols=[state.symbol for state in closed]
     )
     closed_sites = tuple(_closed_site(state, _verdict(state, standing)) for state in closed)
-    gaps = CapabilityGap.objects.filter(repository=branch.repository)
+    gaps = gap_counts(branch=branch, scan_run=scan_run, since=report.since_scan)
     return ReportDocument(
         schema=SCHEMA,
         repository=branch.repository.slug,
@@ -90,8 +87,8 @@ def report_facts(*, report: MigrationReport) -> ReportDocument:
         open_count=len(open_sites),
         new_count=sum(site.is_new for site in open_sites),
         closed_count=len(closed_sites),
-        gaps_open=gaps.filter(is_open=True).count(),
-        gaps_closed=_closed_since(gaps, branch, since),
+        gaps_open=gaps.open,
+        gaps_closed=gaps.closed,
         rules=_levels([(site.rule_id, site.level) for site in open_sites], titled=True),
         crates=_levels([(site.crate or "(no crate)", site.level) for site in open_sites], titled=False),
         statuses=_statuses(open_sites, closed_sites),
@@ -110,6 +107,7 @@ def report_facts(*, report: MigrationReport) -> ReportDocument:
             NotSeen(rule.rule_id, rule.status, rule.reason)
             for rule in ScanRule.objects.filter(scan_run=scan_run).exclude(status=RuleStatus.RAN.value)
         ),
+        gaps_unknown=gaps.unknown,
     )
 
 
@@ -130,12 +128,6 @@ def _migration(state: SiteState) -> SiteMigration | None:
     # A reverse one-to-one field raises where there is no row.
     found: SiteMigration | None = getattr(state.site, "migration", None)
     return found
-
-
-def _closed_since(gaps: QuerySet[CapabilityGap], branch: Branch, position: int) -> int:
-    """Count the gaps that a branch has closed since it stood at a place; only the default one closes any."""
-    later = BranchScan.objects.filter(branch=branch, position__gt=position)
-    return gaps.filter(is_open=False, closed_scan__in=later.values("scan_run")).count()
 
 
 def _suppressed(repository_id: int) -> dict[int, str]:
