@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from audit.models import (
-    Branch,
     Repository,
     ScanFile,
     ScanRule,

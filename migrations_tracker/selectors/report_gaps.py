@@ -52,7 +52,8 @@ def _why_unknown(scan_run: ScanRun) -> str:
 
 
 def _first_scan(branch: Branch) -> ScanRun:
-    return BranchScan.objects.filter(branch=branch).select_related("scan_run").order_by("position")[0].scan_run
+    rows = BranchScan.objects.filter(branch=branch).select_related("scan_run")
+    return rows.order_by("position")[0].scan_run
 
 
 def _closed_between(earlier: ScanRun, later: ScanRun) -> QuerySet[Capability]:
