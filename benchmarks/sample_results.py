@@ -20,10 +20,10 @@ sys.path.insert(0, str(ROOT))
 
 from audit.rules import RULES  # noqa: E402
 from audit.scanner.cache import DirectoryCache  # noqa: E402
-from audit.scanner.cli import cache_folder  # noqa: E402
 from audit.scanner.pipeline import scan  # noqa: E402
 from audit.scanner.profile_choice import profile_for  # noqa: E402
 from audit.scanner.report import Result  # noqa: E402
+from audit.scanner.scanning import cache_folder  # noqa: E402
 from audit.scanner.source.base import Content, Source  # noqa: E402
 from audit.scanner.source.opening import open_source  # noqa: E402
 

@@ -19,7 +19,8 @@ from audit.scanner.arguments import (
     positive,
 )
 from audit.scanner.cache import DirectoryCache
-from audit.scanner.cli import CLEAN, FAILED, INTERRUPTED, RESULTS, cache_folder, complain, fails, require_read
+from audit.scanner.cli import CLEAN, FAILED, INTERRUPTED, RESULTS, fails
+from audit.scanner.complaints import complain
 from audit.scanner.errors import ScanError
 from audit.scanner.output.github import github_log
 from audit.scanner.output.json_text import json_text
@@ -31,6 +32,7 @@ from audit.scanner.progress import ProgressBar
 from audit.scanner.proof.markdown import as_section
 from audit.scanner.proof.mechanical import report_changes
 from audit.scanner.proof.runs import read_runs
+from audit.scanner.scanning import cache_folder, require_read
 from audit.scanner.source.opening import open_source
 
 _EPILOG = """\
@@ -129,7 +131,11 @@ def _mechanical(given: argparse.Namespace, check: Check, most_characters: int) -
 def _sarif(check: Check, *, is_for_github: bool) -> str:
     if not is_for_github:
         return json_text(sarif_log(check.report, RULES, check.comparison))
-    texts = read_texts(check.source, check.report, paths_shown(check.report)) if check.report.results else {}
+    texts = (
+        read_texts(check.source, check.report, paths_shown(check.report.results))
+        if check.report.results
+        else {}
+    )
     made = github_log(check.report, RULES, texts, check.comparison)
     for remark in made.remarks:
         complain(remark)

@@ -32,6 +32,7 @@ examples:
   python -m audit.scanner . --rules silent-fallback,FT003
   python -m audit.scanner . --rules -broken-ptx
   python -m audit.scanner . --level comment-only-gap=none
+  python -m audit.scanner . --watch
 """
 
 
@@ -59,6 +60,7 @@ class Options:
     uses_cache: bool
     is_for_github: bool
     levels: Mapping[str, Level]
+    is_watching: bool = False
 
 
 def parse_arguments(arguments: Sequence[str], rules: Sequence[Rule]) -> Options:
@@ -73,6 +75,8 @@ def parse_arguments(arguments: Sequence[str], rules: Sequence[Rule]) -> Options:
         parser.error("--sarif-for needs --format sarif")
     if given.fail_on == "new" and given.baseline is None:
         parser.error("--fail-on new needs --baseline: without one there is nothing to be new against")
+    if given.watch:
+        _require_watchable(given, parser)
     return Options(
         path=given.path,
         revision=given.rev or "",
@@ -80,13 +84,28 @@ def parse_arguments(arguments: Sequence[str], rules: Sequence[Rule]) -> Options:
         output_format=given.output_format or ("sarif" if given.sarif_for else "text"),
         output=given.output,
         baseline=given.baseline,
-        fail_on=given.fail_on,
+        fail_on=given.fail_on or "any",
         rules=_selected(given.rules, rules, parser),
         jobs=given.jobs,
         uses_cache=not given.no_cache,
         is_for_github=given.sarif_for == "github",
         levels=levels_given(given.level, rules, parser),
+        is_watching=given.watch,
     )
+
+
+def _require_watchable(given: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """Refuse what makes no sense together with `--watch`."""
+    reasons = {
+        "--rev": (given.rev, "a commit never changes"),
+        "--output": (given.output, "it prints each change as text; a file is written by a scan without it"),
+        "--format": (given.output_format not in (None, "text"), "it prints each change as text"),
+        "--sarif-for": (given.sarif_for, "it prints each change as text"),
+        "--fail-on": (given.fail_on, "it goes on until it is interrupted, and has no other exit status"),
+    }
+    for option, (is_given, reason) in reasons.items():
+        if is_given:
+            parser.error(f"--watch does not go with {option}: {reason}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -114,9 +133,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--baseline", metavar="FILE.sarif", type=Path, help="compare with the SARIF file of an earlier scan"
     )
-    parser.add_argument(
-        "--fail-on", choices=FAIL_ON, default="any", help="which results give exit status 1 (default: any)"
-    )
+    parser.add_argument("--fail-on", choices=FAIL_ON, help="which results give exit status 1 (default: any)")
     parser.add_argument(
         "--rules", metavar="a,b or -a,-b", help="rules to run, or to leave out, by name or id (default: all)"
     )
@@ -125,6 +142,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--no-cache", action="store_true", help="parse every file again")
     parser.add_argument("--sarif-for", choices=("github",), help="SARIF as GitHub code scanning reads it")
+    parser.add_argument("--watch", action="store_true", help="stay, and scan again at each change of a file")
     add_level_option(parser)
     return parser
 

@@ -26,7 +26,7 @@ from audit.scanner.suppression import is_suppressed
 
 TOOL_NAME = "ferroaudit"
 _CLOSING = frozenset({FileStatus.SCANNED, FileStatus.UNCHANGED})
-_DOUBTFUL = frozenset({FileStatus.PARTIAL, FileStatus.FAILED, FileStatus.MISSING})
+DOUBTFUL = frozenset({FileStatus.PARTIAL, FileStatus.FAILED, FileStatus.MISSING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ def _baseline_of(log: Mapping[str, Any]) -> Baseline:
     unread = {
         path: f"{told['status']}: {told.get('reason', '')}"
         for path, told in known.items()
-        if told.get("status") in _DOUBTFUL
+        if told.get("status") in DOUBTFUL
     }
     results = tuple(result_from_sarif(each) for each in standing)
     paths = frozenset(known) | {result.path for result in results}
@@ -175,7 +175,7 @@ def baseline_of_report(report: ScanReport) -> Baseline:
     unread = {
         entry.path: f"{entry.status.value}: {entry.reason}"
         for entry in report.manifest
-        if entry.status in _DOUBTFUL
+        if entry.status in DOUBTFUL
     }
     return Baseline(report.results, frozenset(entry.path for entry in report.manifest), unread=unread)
 
@@ -254,7 +254,7 @@ class _WhyUnseen:
     def _may_hold(self, result: Result) -> ManifestEntry | None:
         """Find a file that was not read whole, to which what is gone with its file may have moved."""
         suffix = splitext(result.path)[1]
-        found = (entry for entry in self._entries.values() if entry.status in _DOUBTFUL)
+        found = (entry for entry in self._entries.values() if entry.status in DOUBTFUL)
         return next((entry for entry in found if entry.path.endswith(suffix)), None)
 
     def _closed_folder_above(self, path: str) -> ManifestEntry | None:

@@ -21,6 +21,11 @@ class Carried:
         self.facts: dict[str, FileFacts] = {}
         self._summaries: Summaries | None = None
 
+    @property
+    def is_filled(self) -> bool:
+        """Whether there is a linked workspace for the next scan."""
+        return self._summaries is not None
+
     def taken(self) -> Summaries | None:
         """Hand out the linked workspace of the last scan; a scan that fails leaves none."""
         summaries, self._summaries = self._summaries, None

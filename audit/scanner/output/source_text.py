@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
-from audit.scanner.report import ScanReport
+from audit.scanner.report import Result, ScanReport
 from audit.scanner.source.base import Content, Source
 
 SourceTexts = Mapping[str, "SourceText"]
@@ -39,7 +39,6 @@ def read_texts(source: Source, report: ScanReport, paths: Iterable[str]) -> Sour
     return texts
 
 
-def paths_shown(report: ScanReport) -> set[str]:
+def paths_shown(results: Iterable[Result]) -> set[str]:
     """Return the paths of every result and every step of its evidence."""
-    steps = {step.path for result in report.results for step in result.evidence}
-    return steps | {result.path for result in report.results}
+    return {path for one in results for path in (one.path, *(step.path for step in one.evidence))}

@@ -106,21 +106,21 @@ def _against_baseline(comparison: Comparison, style: Style) -> Iterator[str]:
         yield ""
         yield style.paint("In files that the baseline could not read whole: not known to be new", "bold")
         for late in comparison.not_read_before:
-            yield f"  {_place(late.result)}  {style.paint(visible(late.not_read_before), 'yellow')}"
+            yield f"  {place(late.result)}  {style.paint(visible(late.not_read_before), 'yellow')}"
     if comparison.absent:
         yield ""
         yield style.paint("Absent since the baseline", "bold")
         for gone in comparison.absent:
             outcome = gone.outcome.outcome.value if gone.outcome else "outcome not known"
-            yield f"  {_place(gone.result)}  {style.paint(outcome, 'green' if gone.outcome else 'dim')}"
+            yield f"  {place(gone.result)}  {style.paint(outcome, 'green' if gone.outcome else 'dim')}"
     if comparison.unseen:
         yield ""
         yield style.paint("In the baseline, and not looked for by this scan", "bold")
         for unseen in comparison.unseen:
-            yield f"  {_place(unseen.result)}  {style.paint(visible(unseen.reason), 'yellow')}"
+            yield f"  {place(unseen.result)}  {style.paint(visible(unseen.reason), 'yellow')}"
 
 
-def _place(result: Result) -> str:
+def place(result: Result) -> str:
     return f"{result.rule_id} {visible(result.path)} {visible(result.symbol)}".rstrip()
 
 

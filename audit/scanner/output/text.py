@@ -45,7 +45,7 @@ def text_lines(
             yield style.paint(visible(path), "bold")
             yield ""
             for result in in_file:
-                yield from _result_lines(result, names, states.get(id(result)), texts, style)
+                yield from result_lines(result, names, states.get(id(result)), texts, style)
                 yield ""
     yield from summary(report, rules, comparison, style)
 
@@ -58,7 +58,7 @@ def _crate_line(crate: str, count: int, style: Style) -> str:
     return f"{edge} {style.paint(name, 'bold', 'blue')} {fill} {counted} {edge}"
 
 
-def _result_lines(
+def result_lines(
     result: Result, names: dict[str, str], state: BaselineState | None, texts: SourceTexts, style: Style
 ) -> Iterator[str]:
     head = (

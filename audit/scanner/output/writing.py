@@ -46,17 +46,19 @@ def write_file(path: Path, lines: Iterable[str]) -> None:
         ) from error
 
 
-def write_stdout(lines: Iterable[str]) -> None:
-    """Write to standard output as UTF-8, or as what the terminal can show."""
+def write_stdout(lines: Iterable[str]) -> bool:
+    """Write to standard output as UTF-8, or as what the terminal can show; False when nobody reads it."""
     try:
         _write_stdout(lines)
     except BrokenPipeError:
         # The reader has seen enough. Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return False
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         reason = (error.strerror or str(error)).lower()
         raise ScanError(f"standard output can't be written: {reason}.") from error
+    return True
 
 
 def check_stdout(option: str) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from audit.scanner.cache import DirectoryCache
-from audit.scanner.cli import cache_folder
 from audit.scanner.errors import ScanError
 from audit.scanner.profile_choice import profile_for
 from audit.scanner.proof.markdown import as_markdown
@@ -20,6 +19,7 @@ from audit.scanner.proof.mechanical import (
     report_function,
 )
 from audit.scanner.proof.runs import read_runs
+from audit.scanner.scanning import cache_folder
 from audit.scanner.source.opening import open_source
 
 HOLDS, DOES_NOT_HOLD, FAILED = 0, 1, 2

@@ -7,11 +7,14 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 from audit.scanner.errors import ScanError
 from audit.scanner.report import SourceInfo
 from audit.scanner.source.base import Content, ReadFailure, SourceFile
+from audit.scanner.source.seen import Seen, stamp_at, stamp_of
 from audit.scanner.source.selection import (
     CARGO_MANIFEST,
     as_text,
@@ -28,13 +31,22 @@ _READ_ATTEMPTS = 3
 class FolderSource:
     """The files of a folder, as they are on disk. Symbolic links are listed and never followed.
 
-    `only` narrows the source to one file directly in the folder.
+    The folder is listed once. `only` narrows the source to one file directly in it. What is `seen` is noted
+    there, and of files that stand as they were read the blob ids are known from there.
     """
 
-    def __init__(self, root: Path, *, info: SourceInfo | None = None, only: str = "") -> None:
+    def __init__(
+        self, root: Path, *, info: SourceInfo | None = None, only: str = "", seen: Seen | None = None
+    ) -> None:
         self._root = root.resolve()
         self._info = info or SourceInfo(root=str(root))
         self._only = only
+        self._seen = seen if seen is not None else Seen()
+
+    @property
+    def root(self) -> Path:
+        """The folder."""
+        return self._root
 
     @property
     def info(self) -> SourceInfo:
@@ -42,17 +54,137 @@ class FolderSource:
         return self._info
 
     def entries(self) -> tuple[SourceFile, ...]:
-        """List the files of the tree, sorted by path; blob ids are known only once a file is read."""
+        """List the files of the tree, sorted by path; most blob ids are known only once a file is read."""
+        return self._entries
+
+    @cached_property
+    def _entries(self) -> tuple[SourceFile, ...]:
+        self._seen.begin()
         if self._only:
-            return (_listed(self._only, (self._root / self._only).stat().st_size),)
-        files = sorted(_walk(self._root), key=lambda file: file.path)
-        require_rust(files, str(self._root))
-        return tuple(files)
+            return (self._only_file(),)
+        found = sorted(self._walk(), key=lambda file: file.path)
+        require_rust(found, str(self._root))
+        return tuple(found)
 
     def read(self, files: Iterable[SourceFile]) -> Iterator[tuple[SourceFile, Content | ReadFailure]]:
         """Read the files asked for, in the order asked."""
         for file in files:
-            yield file, _read(self._root / file.path)
+            # What is known of a file that has to be read is what it was.
+            yield replace(file, blob_id="") if file.blob_id else file, self._read(self._root / file.path)
+
+    def has_changed(self) -> bool:
+        """Say whether anything stands otherwise than it was listed and read, as far as can be told now."""
+        if self._seen.has_changed():
+            return True
+        for path, known in self._seen.doubtful():
+            if self._blob_id_at(path) != known:
+                # The stamp says nothing of it: from now on it is one that no file has.
+                self._seen.files[path] = None
+                return True
+        return False
+
+    def _blob_id_at(self, path: str) -> str:
+        try:
+            found = _read_unchanged(Path(path))
+        except OSError:
+            return ""
+        if found is None:
+            return ""
+        data, status = found
+        name = blob_id(data)
+        self._seen.read(path, status, name)
+        return name
+
+    def _only_file(self) -> SourceFile:
+        path = self._root / self._only
+        try:
+            status = path.stat()
+        except OSError as error:
+            raise ScanError(f"{path} can't be read: {_describe(error)}.") from error
+        return self._listed(self._only, status)
+
+    def _listed(self, path: str, status: os.stat_result | None, reason: str = "") -> SourceFile:
+        shown, bad_name = printable(os.fsencode(path))
+        size = status.st_size if status is not None else 0
+        whole = self._whole(path)
+        self._seen.files[whole] = stamp_of(status) if status is not None else stamp_at(whole)
+        reason = bad_name or reason or too_large(size)
+        return SourceFile(shown, "" if reason else self._seen.blob_id(whole), size, reason)
+
+    def _whole(self, path: str) -> str:
+        return f"{self._root}/{path}"
+
+    def _walk(self) -> Iterator[SourceFile]:
+        """Yield what is wanted below the root, and each folder that is not entered, with the reason."""
+        pending = [""]
+        while pending:
+            folder = pending.pop()
+            whole = self._whole(folder)
+            # Before its entries are: what comes between is noticed as a change.
+            self._seen.folders[whole] = stamp_at(whole)
+            try:
+                children = list(os.scandir(whole))
+            except OSError as error:
+                if not folder:
+                    raise ScanError(
+                        f"{self._root} can't be read: {_describe(error)}. Check its permissions."
+                    ) from error
+                yield self._listed(folder, None, _describe(error))
+                continue
+            holds_package = any(child.name == CARGO_MANIFEST for child in children)
+            for child in children:
+                path = f"{folder}/{child.name}" if folder else child.name
+                if child.is_symlink():
+                    yield from self._link(path)
+                elif not child.is_dir(follow_symlinks=False):
+                    yield from self._file(child, path)
+                elif child.name in _VERSION_CONTROL or _is_build_output(child, holds_package=holds_package):
+                    continue
+                elif _holds(child, ".git"):
+                    reason = "a git repository of its own (submodule): scan it by itself"
+                    yield self._listed(path, None, reason)
+                else:
+                    pending.append(path)
+
+    def _file(self, child: os.DirEntry[str], path: str) -> Iterator[SourceFile]:
+        if not is_wanted(path):
+            return
+        try:
+            status = child.stat(follow_symlinks=False)
+        except OSError as error:
+            yield self._listed(path, None, _describe(error))
+            return
+        yield self._listed(path, status, "" if stat.S_ISREG(status.st_mode) else "not a regular file")
+
+    def _link(self, path: str) -> Iterator[SourceFile]:
+        """Name a link that stands where Rust could be: a wanted file, or a folder."""
+        try:
+            target = Path(self._whole(path)).resolve(strict=True)
+            is_folder = target.is_dir()
+        except (OSError, RuntimeError) as error:
+            if is_wanted(path):
+                yield self._listed(path, None, _why_unresolved(error))
+            return
+        if is_wanted(path) or is_folder:
+            inside = target.is_relative_to(self._root)
+            reason = f"symlink to {_shown(target, self._root)}" if inside else "symlink out of the tree"
+            yield self._listed(path, None, reason)
+
+    def _read(self, path: Path) -> Content | ReadFailure:
+        try:
+            for _ in range(_READ_ATTEMPTS):
+                found = _read_unchanged(path)
+                if found is None:
+                    continue
+                data, status = found
+                if reason := too_large(len(data)):
+                    return ReadFailure(reason)
+                name = blob_id(data)
+                self._seen.read(str(path), status, name)
+                return as_text(data, name)
+        except OSError as error:
+            return ReadFailure(_describe(error))
+        return ReadFailure(f"changed while it was read, {_READ_ATTEMPTS} times")
 
 
 def blob_id(data: bytes, algorithm: str = "sha1") -> str:
@@ -60,68 +192,6 @@ def blob_id(data: bytes, algorithm: str = "sha1") -> str:
     digest = hashlib.new(algorithm, b"blob %d\0" % len(data), usedforsecurity=False)
     digest.update(data)
     return digest.hexdigest()
-
-
-def _listed(path: str, size_bytes: int = 0, reason: str = "") -> SourceFile:
-    shown, bad_name = printable(os.fsencode(path))
-    return SourceFile(shown, "", size_bytes, bad_name or reason or too_large(size_bytes))
-
-
-def _walk(root: Path) -> Iterator[SourceFile]:
-    """Yield what is wanted below the root, and each folder that is not entered, with the reason."""
-    pending = [""]
-    while pending:
-        folder = pending.pop()
-        try:
-            children = list(os.scandir(root / folder))
-        except OSError as error:
-            if not folder:
-                raise ScanError(
-                    f"{root} can't be read: {_describe(error)}. Check its permissions."
-                ) from error
-            yield _listed(folder, reason=_describe(error))
-            continue
-        holds_package = any(child.name == CARGO_MANIFEST for child in children)
-        for child in children:
-            path = f"{folder}/{child.name}" if folder else child.name
-            if child.is_symlink():
-                yield from _link(root, path)
-            elif not child.is_dir(follow_symlinks=False):
-                yield from _file(child, path)
-            elif child.name in _VERSION_CONTROL or _is_build_output(child, holds_package=holds_package):
-                continue
-            elif _holds(child, ".git"):
-                yield _listed(path, reason="a git repository of its own (submodule): scan it by itself")
-            else:
-                pending.append(path)
-
-
-def _file(child: os.DirEntry[str], path: str) -> Iterator[SourceFile]:
-    if not is_wanted(path):
-        return
-    try:
-        status = child.stat(follow_symlinks=False)
-    except OSError as error:
-        yield _listed(path, reason=_describe(error))
-        return
-    is_regular = stat.S_ISREG(status.st_mode)
-    yield _listed(path, status.st_size, "" if is_regular else "not a regular file")
-
-
-def _link(root: Path, path: str) -> Iterator[SourceFile]:
-    """Name a link that stands where Rust could be: a wanted file, or a folder."""
-    try:
-        target = (root / path).resolve(strict=True)
-        is_folder = target.is_dir()
-    except (OSError, RuntimeError) as error:
-        if is_wanted(path):
-            yield _listed(path, reason=_why_unresolved(error))
-        return
-    if is_wanted(path) or is_folder:
-        inside = target.is_relative_to(root)
-        yield _listed(
-            path, reason=f"symlink to {_shown(target, root)}" if inside else "symlink out of the tree"
-        )
 
 
 def _why_unresolved(error: OSError | RuntimeError) -> str:
@@ -145,20 +215,8 @@ def _holds(folder: os.DirEntry[str], name: str) -> bool:
     return os.path.lexists(Path(folder.path, name))
 
 
-def _read(path: Path) -> Content | ReadFailure:
-    try:
-        for _ in range(_READ_ATTEMPTS):
-            data = _read_unchanged(path)
-            if data is not None:
-                reason = too_large(len(data))
-                return ReadFailure(reason) if reason else as_text(data, blob_id(data))
-    except OSError as error:
-        return ReadFailure(_describe(error))
-    return ReadFailure(f"changed while it was read, {_READ_ATTEMPTS} times")
-
-
-def _read_unchanged(path: Path) -> bytes | None:
-    """Return the bytes, or None when the file was written to meanwhile.
+def _read_unchanged(path: Path) -> tuple[bytes, os.stat_result] | None:
+    """Return the bytes and what stood before they were read; None when the file was written to meanwhile.
 
     Opened without following links and without blocking: since the tree was listed the file may have become
     a link out of it, or a pipe.
@@ -173,7 +231,7 @@ def _read_unchanged(path: Path) -> bytes | None:
     same = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns) and len(
         data
     ) == after.st_size
-    return data if same else None
+    return (data, before) if same else None
 
 
 def _read_all(descriptor: int, expected: int) -> bytes:

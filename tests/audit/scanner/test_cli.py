@@ -365,7 +365,7 @@ def test_a_defect_of_the_scanner_exits_2_and_not_1(
     def broken(*arguments: object, **options: object) -> None:
         raise RuntimeError("boom")
 
-    monkeypatch.setattr("audit.scanner.cli.scan", broken)
+    monkeypatch.setattr("audit.scanner.scanning.scan", broken)
     assert call(crate) == 2
     assert "internal error: RuntimeError: boom" in capsys.readouterr().err
 

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from audit.check.cli import main as check
-from audit.scanner.cli import cache_folder, main
+from audit.scanner.cli import main
 from audit.scanner.proof.__main__ import main as prove
+from audit.scanner.scanning import cache_folder
 from tests.audit.scanner.git_fixture import MANIFEST, make_repository, write_tree
 
 DEFERRED = "pub fn add_gpu(a: &Tensor) -> Result<Tensor> {\n    todo!()\n}\n"
