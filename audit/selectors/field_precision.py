@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from django.db.models import BigIntegerField, Case, Count, F, OuterRef, Q, QuerySet, Subquery, When, Window
-from django.db.models.functions import Coalesce, RowNumber
+from django.db.models import BigIntegerField, Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models.functions import Coalesce
 
 from audit.knowledge.labels import Label, LabelVerdict, item_name
 from audit.models import LineageRuling, Precedent, PrecedentKind, Repository, Result
@@ -81,13 +81,11 @@ def rulings_judging(
     into = merges.filter(merged_site=OuterRef("site_id")).order_by("-id").values("site_id")[:1]
     # What a site was merged into is looked up for the few that were.
     was_merged = When(site__in=merges.values("merged_site"), then=Subquery(into))
-    judged = Precedent.objects.annotate(
+    in_force = Precedent.objects.annotate(
         judged_site=Case(was_merged, default=F("site_id"), output_field=BigIntegerField())
-    )
-    in_force = judged.filter(repository__in=repositories, ended_at=None, kind__in=VERDICTS).annotate(
-        nth=Window(RowNumber(), partition_by="judged_site", order_by="-id")
-    )
-    newest = judged.filter(pk__in=in_force.filter(nth=1).values("pk"))
+    ).filter(repository__in=repositories, ended_at=None, kind__in=VERDICTS)
+    newer = in_force.order_by().filter(judged_site=OuterRef("judged_site"), pk__gt=OuterRef("pk"))
+    newest = in_force.filter(~Exists(newer))
     wanted = {"rule_id": rule_id, "form": form}
     return newest.filter(**{column: value for column, value in wanted.items() if value})
 

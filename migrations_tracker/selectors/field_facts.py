@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Window
+from django.db.models import Count, F, Q, QuerySet, Window
 from django.db.models.functions import RowNumber, Substr
 
 from audit.models import (
@@ -30,6 +30,8 @@ PLACES_SHOWN = 12
 GONE_SHOWN = 8
 SNIPPET_LINES = 12
 COMMITS_SHOWN = 6
+_BRANCH_COLUMNS = ("name", "repository__name", "repository__slug", "last_scan__commit__object_id")
+_PLACE_COLUMNS = ("site_id", "branch_id", "path", "start_line", "symbol", "form", "result_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +89,13 @@ def field_facts(*, repositories: QuerySet[Repository], rule_id: str = "", form: 
     """Gather where a rule, or a form, occurs in some repositories."""
     default = _default_branches(repositories)
     # With the branches by number, an index answers that has the rule beside them.
-    states = SiteState.objects.filter(branch__in=[branch.pk for branch in default])
+    states = SiteState.objects.filter(branch__in=[branch.pk for branch in default]).order_by("-site_id")
     if rule_id:
         states = states.filter(rule_id=rule_id)
     if form:
         states = of_form(states, form)
     narrowed = {name: value for name, value in (("rule", rule_id), ("form", form)) if value}
-    # Counted so, one index has all that is read.
-    cells = list(
-        states.order_by()
-        .values_list("branch_id", "is_open", "crate", "outcome", "form")
-        .annotate(number=Count("*"))
-        .order_by("-number", "crate", "outcome", "form")
-    )
+    cells = _counted(states)
     occurs_on = {row[0] for row in cells}
     open_by_branch: Counter[int] = Counter()
     open_by_form: Counter[str] = Counter()
@@ -113,8 +109,8 @@ def field_facts(*, repositories: QuerySet[Repository], rule_id: str = "", form: 
             for branch in default
             if branch.pk in occurs_on
         ],
-        places=list(_shown(states.filter(is_open=True))[:PLACES_SHOWN]),
-        gone=list(_shown(states.filter(is_open=False).exclude(outcome=""))[:GONE_SHOWN]),
+        places=_on_branches(states.filter(is_open=True).only(*_PLACE_COLUMNS)[:PLACES_SHOWN], default),
+        gone=_on_branches(_gone(states)[:GONE_SHOWN], default),
         looked_at=states.filter(site__in=_spoken_of()).count(),
         open_by_form=open_by_form,
     )
@@ -136,7 +132,26 @@ def on_default_branches(repositories: QuerySet[Repository]) -> QuerySet[SiteStat
 
 def _default_branches(repositories: QuerySet[Repository]) -> list[Branch]:
     default = Branch.objects.filter(name=F("repository__default_branch"), repository__in=repositories)
-    return list(default.select_related("repository", "last_scan__commit").order_by("repository__name", "pk"))
+    named = default.select_related("repository", "last_scan__commit").only(*_BRANCH_COLUMNS)
+    return list(named.order_by("repository__name", "pk"))
+
+
+def _counted(states: QuerySet[SiteState]) -> list[tuple[int, bool, str, str, str, int]]:
+    """Count states by branch, whether they are open, crate, outcome and form, the most first.
+
+    Grouped by the columns of the index that counts, in its order, they need no sorting and no hashing: that
+    takes a third of the time, and the rows become few either way.
+    """
+    rows = (
+        states.order_by()
+        .values_list("branch_id", "is_open", "rule_id", "crate", "level", "outcome", "form")
+        .annotate(number=Count("*"))
+    )
+    cells: Counter[tuple[int, bool, str, str, str]] = Counter()
+    for branch_id, is_open, _, crate, _, outcome, form, number in rows:
+        cells[branch_id, is_open, crate, outcome, form] += number
+    found = [(*cell, number) for cell, number in cells.items()]
+    return sorted(found, key=lambda row: (-row[5], *row[2:5]))
 
 
 def _branch_facts(
@@ -179,6 +194,7 @@ def _commits(
         .annotate(rank=rank)
         .filter(rank__lte=COMMITS_SHOWN)
         .select_related("scan_run__commit")
+        .only("branch_id", "scan_run__commit__object_id")
         .order_by("branch_id", "-position")
     )
     by_branch: dict[int, list[BranchScan]] = {}
@@ -186,9 +202,9 @@ def _commits(
         by_branch.setdefault(scan.branch_id, []).append(scan)
     # What the oldest one brought is not asked for: often that is everything.
     asked = [scan.pk for row in by_branch.values() for scan in row[:-1]]
-    on_branch = states.filter(site_id=OuterRef("site_id"), branch_id=OuterRef("branch_scan__branch_id"))
+    # A site is of one repository, and so on one of the default branches.
     events = (
-        SiteEvent.objects.filter(Exists(on_branch), branch_scan__in=asked)
+        SiteEvent.objects.filter(site__in=states.order_by().values("site"), branch_scan__in=asked)
         .order_by()
         .values_list("branch_scan_id")
         .annotate(number=Count("id") - 2 * Count("id", filter=Q(kind=SiteEventKind.CLOSED)))
@@ -209,5 +225,16 @@ def _spoken_of() -> QuerySet[Precedent, Any]:
     return Precedent.objects.order_by().values("site").union(opinions.values("site"), comments.values("site"))
 
 
-def _shown(states: QuerySet[SiteState]) -> QuerySet[SiteState]:
-    return states.select_related("site", "branch__repository", "closed_scan__commit").order_by("-site_id")
+def _gone(states: QuerySet[SiteState]) -> QuerySet[SiteState]:
+    """Name those of which it is told what became of them, with the commit where that is known."""
+    gone = states.filter(is_open=False).exclude(outcome="").select_related("closed_scan__commit")
+    return gone.only(*_PLACE_COLUMNS, "outcome", "outcome_evidence", "closed_scan__commit__object_id")
+
+
+def _on_branches(states: QuerySet[SiteState], branches: Sequence[Branch]) -> list[SiteState]:
+    """Read states with their branches, which are known."""
+    by_id = {branch.pk: branch for branch in branches}
+    found = list(states)
+    for state in found:
+        state.branch = by_id[state.branch_id]
+    return found

@@ -45,12 +45,13 @@ def rule_detail(request: SignedInRequest, key: str) -> HttpResponse:
     mended: dict[Outcome, None] = dict.fromkeys(outcome for row in forms for outcome in row.form.after)
     context = {
         "rule": rule,
-        "invalid": [(e, frame_of_example(e.source, flagged=e.flagged_lines)) for e in rule.invalid],
-        "valid": [(e, frame_of_example(e.source, flagged=())) for e in rule.valid],
+        # What is made of these is kept, so that they are asked for once.
+        "invalid": lambda: [(e, frame_of_example(e.source, flagged=e.flagged_lines)) for e in rule.invalid],
+        "valid": lambda: [(e, frame_of_example(e.source, flagged=())) for e in rule.valid],
         "clauses": clauses_of_rule(rule_id=rule.id),
         "entries": entries_about(kind=LinkKind.RULE, target=rule.id, repositories=seen),
         "forms": forms,
-        "afters": [
+        "afters": lambda: [
             (outcome, after, frame_of_example(after.rust, flagged=()))
             for outcome in mended
             for after in [after_shape(outcome)]

@@ -16,6 +16,7 @@ from audit.models import FallbackSite, PrecedentKind, Repository
 from audit.policy.forms import forms_of_rule
 from audit.rules import RULES
 from audit.rules.base import Rule
+from audit.scanner.report import Level
 from audit.selectors.history import Dimension, counts_over_time
 from audit.services.precedents import precedent_record
 from migrations_tracker.selectors.field_facts import field_facts
@@ -78,6 +79,22 @@ def test_each_count_is_that_of_the_list_it_leads_to(ada_client: Client, many: Re
     for address, count in [*total, *others]:
         assert listed(ada_client, address) == int(count), address
     assert int(total[0][1]) == {"FT001": 3, "failed-attempt": 2, "default-host-path": 1}[name]
+
+
+def test_sites_of_several_levels_are_one_count_of_their_crate(
+    ada_client: Client, repository: Repository
+) -> None:
+    levels = (Level.ERROR, Level.WARNING, Level.ERROR, Level.NOTE)
+    relus = [
+        make_result(f"minitorch_gpu::relu{n}", line=10 * n, level=one) for n, one in enumerate(levels, 1)
+    ]
+    ingest(repository, make_report([*relus, make_result("minitorch_nn::conv")]))
+    facts = field_facts(repositories=Repository.objects.all(), rule_id="FT001")
+    assert [(one.name, one.count) for one in facts.branches[0].crates] == [
+        ("minitorch-gpu", 4),
+        ("minitorch-nn", 1),
+    ]
+    assert facts.open_by_form == {"match-arm": 5}
 
 
 def test_what_ships_of_a_rule_is_shown_to_the_next_person_as_to_the_first(
