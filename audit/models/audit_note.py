@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pgtrigger
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.urls import reverse
 
-from audit.models.never_emptied import never_emptied
+from audit.models.append_only import rows_kept
 from audit.models.repository import Commit, Repository
 
 
@@ -48,10 +47,7 @@ class AuditNote(models.Model):
                 name="audit_note_subject_idx", fields=["repository", "subject_kind", "subject", "-id"]
             ),
         )
-        triggers = (
-            pgtrigger.Protect(name="audit_note_is_never_changed", operation=pgtrigger.Update),
-            never_emptied("audit_note"),
-        )
+        triggers = rows_kept("audit_note")
 
     def __str__(self) -> str:
         return self.title

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pgtrigger
 from django.db import models
 
-from audit.models.never_emptied import never_emptied
+from audit.models.append_only import rows_kept
 from audit.models.repository import Repository
 
 
@@ -27,10 +26,7 @@ class DriverAnswer(models.Model):
     class Meta:
         ordering = ("id",)
         indexes = (models.Index(name="driver_answer_text_idx", fields=["repository", "sha256", "id"]),)
-        triggers = (
-            pgtrigger.Protect(name="driver_answer_is_append_only", operation=pgtrigger.Update),
-            never_emptied("driver_answer"),
-        )
+        triggers = rows_kept("driver_answer")
 
     def __str__(self) -> str:
         return f"{self.sha256[:12]}: {'loaded' if self.is_loaded else self.error}"

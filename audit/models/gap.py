@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pgtrigger
 from django.db import models
 from django.db.models import Q
 from django.urls import reverse
 
-from audit.models.never_emptied import never_emptied
+from audit.models.append_only import rows_kept
 from audit.models.parity import CapabilityCase
 from audit.models.repository import Repository
 from audit.models.scan import ScanRun
@@ -85,10 +84,7 @@ class CapabilityGapChange(models.Model):
                 condition=Q(to_state__in=[state.value for state in State]),
             ),
         )
-        triggers = (
-            pgtrigger.Protect(name="capability_gap_change_is_kept_as_it_was", operation=pgtrigger.Update),
-            never_emptied("capability_gap_change"),
-        )
+        triggers = rows_kept("capability_gap_change")
 
     def __str__(self) -> str:
         return f"{self.kind} {self.to_state}"

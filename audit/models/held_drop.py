@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.urls import reverse
 
+from audit.models.append_only import EVENTS_KEPT
 from audit.models.history import BranchScan
 from audit.models.site import FallbackSite
 
@@ -35,6 +36,7 @@ class HeldSiteEnd(models.TextChoices):
 @pghistory.track(
     pghistory.InsertEvent("held"),
     pghistory.UpdateEvent("ruled", condition=pghistory.AnyChange("state")),
+    meta=EVENTS_KEPT,
 )
 class HeldDrop(models.Model):
     """The scan at which sites vanished, and what a person said of it. Meanwhile the sites stay open."""

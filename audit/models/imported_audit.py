@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from audit.imports.formats import FORMAT_LABELS
 from audit.imports.placing import PLACED_BY_LABELS
+from audit.models.append_only import EVENTS_KEPT
 from audit.models.repository import Repository
 from audit.models.scan import ScanRun
 from audit.models.site import FallbackSite
@@ -38,7 +39,9 @@ class Judgement(models.TextChoices):
 
 
 @pghistory.track(
-    pghistory.UpdateEvent("changed", row=pghistory.Old), pghistory.DeleteEvent("removed", row=pghistory.Old)
+    pghistory.UpdateEvent("changed", row=pghistory.Old),
+    pghistory.DeleteEvent("removed", row=pghistory.Old),
+    meta=EVENTS_KEPT,
 )
 class ImportedAudit(models.Model):
     """A document of findings about one commit of a repository. `matched_scan` is the scan of that commit that
@@ -111,6 +114,7 @@ class AuditUpload(models.Model):
     pghistory.DeleteEvent("removed", row=pghistory.Old),
     fields=["judgement", "judgement_reason", "judged_by", "judged_at"],
     model_name="ImportedFindingEvent",
+    meta=EVENTS_KEPT,
     obj_field=pghistory.ObjForeignKey(related_name="events", related_query_name="events"),
 )
 class ImportedFinding(models.Model):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pgtrigger
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex, OpClass
@@ -12,7 +11,7 @@ from django.db.models.functions import Upper
 from django.urls import reverse
 
 from audit.knowledge.links import LINK_LABELS
-from audit.models.never_emptied import never_emptied
+from audit.models.append_only import rows_kept
 from audit.models.repository import Repository
 
 
@@ -92,10 +91,7 @@ class EntryRevision(models.Model):
     class Meta:
         ordering = ("entry", "-number")
         constraints = (models.UniqueConstraint(name="entry_revision_once", fields=["entry", "number"]),)
-        triggers = (
-            pgtrigger.Protect(name="entry_revision_is_never_changed", operation=pgtrigger.Update),
-            never_emptied("entry_revision"),
-        )
+        triggers = rows_kept("entry_revision")
 
     def __str__(self) -> str:
         return f"{self.title}, revision {self.number}"

@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.urls import reverse
 
+from audit.models.append_only import EVENTS_KEPT
 from audit.models.repository import Repository
 from audit.models.scan import ScanRun
 from audit.parity.catalogue import Direction
@@ -68,7 +69,7 @@ class OperationMatch(_Counterpart):
         return reverse("match-detail", args=[self.pk])
 
 
-@pghistory.track()
+@pghistory.track(meta=EVENTS_KEPT)
 class MatchRuling(_Counterpart):
     """A person's word on what an operation is in PyTorch; it outranks the machine until it is withdrawn."""
 

@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import Q
 from django.urls import reverse
 
+from audit.models.append_only import EVENTS_KEPT
 from audit.models.repository import Commit, Repository
 from audit.models.site import FallbackSite
 from audit.policy.clauses import CURRENT_VERSION, OWN_LETTER
@@ -52,6 +53,7 @@ class Stance(models.TextChoices):
     pghistory.UpdateEvent("changed", row=pghistory.Old),
     pghistory.DeleteEvent("removed", row=pghistory.Old),
     exclude=["code", "shingles"],
+    meta=EVENTS_KEPT,
 )
 class Precedent(models.Model):
     """A ruling on one site, with the code it was made on.

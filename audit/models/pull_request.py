@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.urls import reverse
 
+from audit.models.append_only import EVENTS_KEPT
 from audit.models.lease import LeasedRow, lease_constraints, waiting_index
 from audit.models.repository import Repository
 from audit.models.scan import ScanRun
@@ -19,6 +20,7 @@ from audit.scanner.report import Outcome
     pghistory.UpdateEvent(
         "revised", condition=pghistory.AnyChange("title", "body", "head_id", "base_id", "is_open")
     ),
+    meta=EVENTS_KEPT,
 )
 class PullRequest(models.Model):
     """What is to be merged, and what it says of itself. Earlier texts stay in its history.

@@ -9,6 +9,8 @@ from django.db import models
 from django.db.models import Q
 from django.urls import reverse
 
+from audit.models.append_only import EVENTS_KEPT
+
 
 class RepositoryKind(models.TextChoices):
     GIT_URL = "git-url", "Git repository, cloned"
@@ -29,6 +31,7 @@ PUSHES_OF_REPOSITORY = ("push_secret_number", "listens_to_pushes")
     pghistory.DeleteEvent("removed", row=pghistory.Old),
     fields=["location", *SETTINGS_OF_REPOSITORY, *PUSHES_OF_REPOSITORY],
     model_name="RepositoryEvent",
+    meta=EVENTS_KEPT,
 )
 class Repository(models.Model):
     """A Rust workspace under audit. Its history holds what people had set before each change.

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pgtrigger
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.urls import reverse
 
-from audit.models.never_emptied import never_emptied
+from audit.models.append_only import rows_kept
 from audit.models.repository import Repository
 
 
@@ -39,10 +38,7 @@ class RepositoryPolicy(models.Model):
             models.CheckConstraint(name="repository_policy_from_one", condition=Q(number__gt=0)),
             models.CheckConstraint(name="repository_policy_has_reason", condition=~Q(reason="")),
         )
-        triggers = (
-            pgtrigger.Protect(name="repository_policy_is_never_changed", operation=pgtrigger.Update),
-            never_emptied("repository_policy"),
-        )
+        triggers = rows_kept("repository_policy")
 
     def __str__(self) -> str:
         return f"Policy {self.house_version}+{self.number} of {self.repository}"

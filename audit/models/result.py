@@ -6,7 +6,7 @@ import pgtrigger
 from django.db import models
 from django.db.models import Q
 
-from audit.models.never_emptied import never_emptied
+from audit.models.append_only import rows_kept
 from audit.models.scan import ScanRun
 from audit.models.site import FallbackSite
 from audit.scanner.report import BaselineState, Level
@@ -56,14 +56,7 @@ class Result(models.Model):
                 condition=Q(start_line__gte=1, end_line__gte=models.F("start_line")),
             ),
         )
-        triggers = (
-            pgtrigger.Protect(
-                name="result_is_immutable",
-                operation=pgtrigger.Update,
-                condition=pgtrigger.AnyChange(exclude=["site"]),
-            ),
-            never_emptied("result"),
-        )
+        triggers = rows_kept("result", condition=pgtrigger.AnyChange(exclude=["site"]))
 
     def __str__(self) -> str:
         return f"{self.rule_id} {self.path}:{self.start_line}"

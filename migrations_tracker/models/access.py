@@ -7,6 +7,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from audit.models.append_only import EVENTS_KEPT
+
 
 class TokenScope(models.TextChoices):
     """What a program may do with a token."""
@@ -19,6 +21,7 @@ class TokenScope(models.TextChoices):
     pghistory.InsertEvent("made"),
     pghistory.UpdateEvent("revoked", condition=pghistory.AnyChange("revoked_at")),
     exclude=["digest", "last_used_at", "window_started_at", "window_count"],
+    meta=EVENTS_KEPT,
 )
 class ApiToken(models.Model):
     """What a program shows to act for a person. Only a digest of it is kept.

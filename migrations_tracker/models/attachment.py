@@ -9,6 +9,7 @@ from django.db.models import Q
 from django.urls import reverse
 
 from audit.models import Repository
+from audit.models.append_only import EVENTS_KEPT
 from migrations_tracker.models.comment import Comment
 
 
@@ -16,6 +17,7 @@ from migrations_tracker.models.comment import Comment
     pghistory.InsertEvent("added"),
     pghistory.DeleteEvent("removed", row=pghistory.Old),
     exclude=["content"],
+    meta=EVENTS_KEPT,
 )
 class Attachment(models.Model):
     """A file that somebody put beside a comment. It never changes; its history keeps that it was there."""

@@ -8,9 +8,10 @@ from django.db import models
 from django.db.models import Q
 
 from audit.models import CapabilityGap, FallbackSite
+from audit.models.append_only import EVENTS_KEPT
 
 
-@pghistory.track()
+@pghistory.track(meta=EVENTS_KEPT)
 class Comment(models.Model):
     """A remark on a site or on a gap, as plain text."""
 

@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from audit.models import Repository
+from audit.models.append_only import EVENTS_KEPT
 from migrations_tracker.roles import ROLE_TEXTS, Role
 
 
@@ -15,6 +16,7 @@ from migrations_tracker.roles import ROLE_TEXTS, Role
     pghistory.InsertEvent("given"),
     pghistory.UpdateEvent("changed", row=pghistory.Old),
     pghistory.DeleteEvent("taken", row=pghistory.Old),
+    meta=EVENTS_KEPT,
 )
 class Membership(models.Model):
     """A person's role in a repository, or in all of them, those to come included."""

@@ -10,6 +10,7 @@ from django.db.models import Q
 from django.urls import reverse
 
 from audit.models import LeasedRow, Repository, ScanRun
+from audit.models.append_only import EVENTS_KEPT
 from audit.models.lease import lease_constraints, waiting_index
 
 
@@ -71,6 +72,7 @@ class Notice(models.Model):
     pghistory.InsertEvent("made"),
     pghistory.UpdateEvent("ended", condition=pghistory.AnyChange("ended_at")),
     exclude=["told_up_to"],
+    meta=EVENTS_KEPT,
 )
 class Subscription(models.Model):
     """A person's wish to be told, of one repository or of all. `told_up_to` is for digests."""

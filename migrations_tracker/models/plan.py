@@ -12,7 +12,7 @@ from django.db.models import F, Q
 from django.urls import reverse
 
 from audit.models import CapabilityGap, FallbackSite, Repository, ScanRun
-from audit.models.never_emptied import never_emptied
+from audit.models.append_only import EVENTS_KEPT, rows_kept
 from audit.scanner.report import Outcome
 from migrations_tracker.scheduling.catalogue import FixCategory
 from migrations_tracker.scheduling.items import NeedKind
@@ -77,7 +77,7 @@ class Plan(models.Model):
 @pghistory.track(
     pghistory.UpdateEvent("changed", row=pghistory.Old),
     pghistory.DeleteEvent("removed", row=pghistory.Old),
-    meta={"indexes": (BrinIndex(name="work_unit_event_brin", fields=["pgh_created_at"]),)},
+    meta={**EVENTS_KEPT, "indexes": (BrinIndex(name="work_unit_event_brin", fields=["pgh_created_at"]),)},
 )
 class WorkUnit(models.Model):
     """What one person does in one go. `key` names it for good; `is_edited` says that a person touched it,
@@ -243,7 +243,9 @@ class PrecedenceState(models.TextChoices):
 
 
 @pghistory.track(
-    pghistory.UpdateEvent("changed", row=pghistory.Old), pghistory.DeleteEvent("removed", row=pghistory.Old)
+    pghistory.UpdateEvent("changed", row=pghistory.Old),
+    pghistory.DeleteEvent("removed", row=pghistory.Old),
+    meta=EVENTS_KEPT,
 )
 class Precedence(models.Model):
     """`before` has to be finished when `after` starts, unless a person cut the edge."""
@@ -285,15 +287,8 @@ class PlanEvent(models.Model):
 
     class Meta:
         ordering = ("-id",)
-        triggers = (
-            # `unit` is set to nothing when its unit goes; what happened stays as it was told.
-            pgtrigger.Protect(
-                name="plan_event_stays_as_told",
-                operation=pgtrigger.Update,
-                condition=pgtrigger.AnyChange("what", "reason", "actor", "unit_key"),
-            ),
-            never_emptied("plan_event"),
-        )
+        # `unit` is set to nothing when its unit goes; what happened stays as it was told.
+        triggers = rows_kept("plan_event", condition=pgtrigger.AnyChange(exclude=["unit"]))
 
     def __str__(self) -> str:
         return self.what

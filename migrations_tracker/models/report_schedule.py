@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import Q
 
 from audit.models import Branch, LeasedRow
+from audit.models.append_only import EVENTS_KEPT
 from audit.models.lease import lease_constraints, waiting_index
 from migrations_tracker.models.report import MigrationReport
 
@@ -21,7 +22,9 @@ class Period(models.TextChoices):
 
 
 @pghistory.track(
-    pghistory.InsertEvent("made"), pghistory.UpdateEvent("ended", condition=pghistory.AnyChange("ended_at"))
+    pghistory.InsertEvent("made"),
+    pghistory.UpdateEvent("ended", condition=pghistory.AnyChange("ended_at")),
+    meta=EVENTS_KEPT,
 )
 class ReportSchedule(models.Model):
     """The wish that reports of a branch are written and mailed; a link alone where no format is chosen."""

@@ -9,12 +9,14 @@ from django.db.models import Q
 from django.urls import reverse
 
 from audit.models import Repository
+from audit.models.append_only import EVENTS_KEPT
 
 
 @pghistory.track(
     pghistory.InsertEvent("kept"),
     pghistory.UpdateEvent("changed", row=pghistory.Old),
     pghistory.DeleteEvent("dropped", row=pghistory.Old),
+    meta=EVENTS_KEPT,
 )
 class SavedFilter(models.Model):
     """A filter of the list of sites under a name. `query` is what stands in the address."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pghistory
-import pgtrigger
 from django.conf import settings
 from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
@@ -11,7 +10,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from audit.models import CapabilityGap, FallbackSite, ScanRun
-from audit.models.never_emptied import never_emptied
+from audit.models.append_only import EVENTS_KEPT, rows_kept
 from migrations_tracker.lifecycle import AT_REST, Cause, Status
 
 STATUS_LABELS = {
@@ -36,7 +35,10 @@ CAUSE_LABELS = {
 @pghistory.track(
     pghistory.UpdateEvent("changed", row=pghistory.Old),
     pghistory.DeleteEvent("removed", row=pghistory.Old),
-    meta={"indexes": (BrinIndex(name="site_migration_event_brin", fields=["pgh_created_at"]),)},
+    meta={
+        **EVENTS_KEPT,
+        "indexes": (BrinIndex(name="site_migration_event_brin", fields=["pgh_created_at"]),),
+    },
 )
 class SiteMigration(models.Model):
     """What is planned for a site, or for a capability gap. `version` goes up by one with each change, so that
@@ -126,12 +128,7 @@ class Transition(models.Model):
         )
         # Rows are added in the order of time: what happened lately is found in a few blocks.
         indexes = (BrinIndex(name="transition_created_brin", fields=["created_at"], pages_per_range=16),)
-        triggers = (
-            pgtrigger.Protect(
-                name="transition_is_append_only", operation=pgtrigger.Update | pgtrigger.Delete
-            ),
-            never_emptied("transition"),
-        )
+        triggers = rows_kept("transition")
 
     def __str__(self) -> str:
         return f"{self.from_status or 'nothing'} to {self.to_status}"

@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from audit.models import CapabilityGap, FallbackSite
+from audit.models.append_only import EVENTS_KEPT
 
 
 class SuppressionStatus(models.TextChoices):
@@ -18,7 +19,7 @@ class SuppressionStatus(models.TextChoices):
     REJECTED = "rejected", "Rejected"
 
 
-@pghistory.track()
+@pghistory.track(meta=EVENTS_KEPT)
 class Suppression(models.Model):
     """A person's ruling about a site or a gap, with its justification. It ends by date, by a person, or when
     the site is gone; `ended_at` says when it did. One that is under review was asked for and suppresses

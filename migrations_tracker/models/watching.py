@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from audit.models import CapabilityGap, FallbackSite
+from audit.models.append_only import EVENTS_KEPT
 from migrations_tracker.models.comment import Comment
 from migrations_tracker.models.plan import WorkUnit
 
@@ -28,7 +29,9 @@ def _one_of_three() -> Q:
     )
 
 
-@pghistory.track(pghistory.InsertEvent("begun"), pghistory.DeleteEvent("ended", row=pghistory.Old))
+@pghistory.track(
+    pghistory.InsertEvent("begun"), pghistory.DeleteEvent("ended", row=pghistory.Old), meta=EVENTS_KEPT
+)
 class Watch(models.Model):
     """A person's wish to be told what happens to a site, a gap or a work unit."""
 
@@ -81,7 +84,7 @@ class Mention(models.Model):
         return f"@{self.person}"
 
 
-@pghistory.track()
+@pghistory.track(meta=EVENTS_KEPT)
 class WatchSettings(models.Model):
     """Whether a person begins to watch what they comment on, are mentioned on, or own."""
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pgtrigger
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from audit.models.never_emptied import never_emptied
+from audit.models.append_only import rows_kept
 from workers.models.job import VerificationJob
 from workers.models.runner import Runner
 
@@ -34,10 +33,7 @@ class MachineEvent(models.Model):
                 condition=Q(runner__isnull=False) | Q(job__isnull=False),
             ),
         )
-        triggers = (
-            pgtrigger.Protect(name="machine_event_is_append_only", operation=pgtrigger.Update),
-            never_emptied("machine_event"),
-        )
+        triggers = rows_kept("machine_event")
 
     def __str__(self) -> str:
         return self.act

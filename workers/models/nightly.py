@@ -7,9 +7,10 @@ from django.db import models
 from django.db.models import Q
 
 from audit.models import Repository
+from audit.models.append_only import EVENTS_KEPT
 
 
-@pghistory.track()
+@pghistory.track(meta=EVENTS_KEPT)
 class NightlyVerification(models.Model):
     """That the tests of a repository's last scanned commit run each day from `hour` on, in UTC.
 
