@@ -8,6 +8,7 @@ from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 from django.views.generic import RedirectView
 
+from migrations_tracker import open_id
 from migrations_tracker.views import account, watching
 
 _TO_LOG_IN = RedirectView.as_view(pattern_name="login", query_string=True)
@@ -25,5 +26,7 @@ urlpatterns = [
     path("again/", account_views.reauthenticate, name="account_reauthenticate"),
     path("second-factor/", include("allauth.mfa.urls")),
     path("providers/", include("allauth.socialaccount.urls")),
+    # Before the library's: the same address and name, and what comes back is held to the protocol.
+    path("oidc/<str:provider_id>/login/callback/", open_id.log_in_return, name="openid_connect_callback"),
     path("", include(openid_connect)),
 ]

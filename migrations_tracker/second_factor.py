@@ -1,4 +1,4 @@
-"""Log-ins in more than one step: a second factor, and other providers' people."""
+"""Log-ins in more than one step: a second factor after the password."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any, cast
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.utils import perform_login
 from allauth.mfa.models import Authenticator
-from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from django.conf import settings
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.models import User
@@ -34,14 +33,6 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     def get_client_ip(self, request: HttpRequest) -> str:
         """Return the address that failed log-ins are counted by, too."""
         return address_of(request) or "0.0.0.0"  # noqa: S104
-
-
-class ProviderAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
-    """People of the provider may come in. Which repositories they see, an administrator says."""
-
-    def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
-        """Return whether a provider is set up."""
-        return bool(settings.OIDC_SERVER)
 
 
 class LogInView(LoginView):

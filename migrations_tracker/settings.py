@@ -155,10 +155,12 @@ OIDC_NAME = env.text("OIDC_NAME", default="OpenID Connect", meaning="What the lo
 OIDC_CLIENT_ID = env.text("OIDC_CLIENT_ID", meaning="The client's id there.")
 OIDC_CLIENT_SECRET = env.secret("OIDC_CLIENT_SECRET", meaning="The client's secret there.")
 ACCOUNT_ADAPTER = "migrations_tracker.second_factor.AccountAdapter"
-SOCIALACCOUNT_ADAPTER = "migrations_tracker.second_factor.ProviderAdapter"
+SOCIALACCOUNT_ADAPTER = "migrations_tracker.open_id.ProviderAdapter"
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
+# A session that somebody left open joins no other log-in to the account.
+ACCOUNT_REAUTHENTICATION_REQUIRED = True
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Ferroaudit"
 SOCIALACCOUNT_ONLY = False

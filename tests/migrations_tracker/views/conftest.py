@@ -13,8 +13,9 @@ from audit.models import FallbackSite, Repository
 from migrations_tracker.roles import Role
 from tests.factories import ingest, make_report, make_repository, make_result, make_user
 
-#: What shows a page again without having changed anything: previews, and log-ins that failed.
-CHANGES_NOTHING = {"login", "mfa_authenticate", "entry-add", "entry-edit", "imported-audit-add"}
+#: What shows a page again without having changed anything: previews, and log-ins that failed or go elsewhere.
+CHANGES_NOTHING = {"login", "mfa_authenticate", "openid_connect_login"}
+CHANGES_NOTHING |= {"entry-add", "entry-edit", "imported-audit-add"}
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from datetime import timedelta
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from allauth.mfa.models import Authenticator
@@ -231,25 +230,3 @@ class TestASecondFactor:
 
 def code_of(secret: str) -> str:
     return str(format_hotp_value(hotp_value(secret, int(time.time()) // 30)))
-
-
-def test_people_of_a_provider_come_in_by_its_own_page(
-    settings: Settings, client: Client, django_user_model: type[User], provider: str
-) -> None:
-    response = client.post("/account/oidc/oidc/login/", {"next": "/sites/"})
-    assert response.status_code == 302
-    assert response["Location"].startswith(f"{provider}/authorize?")
-    state = parse_qs(urlsplit(response["Location"]).query)["state"][0]
-    back = client.get("/account/oidc/oidc/login/callback/", {"code": "c", "state": state})
-    assert back["Location"] == "/sites/"
-    person = django_user_model.objects.get(email="lin@example.org")
-    assert person.memberships.count() == 0
-
-
-def test_the_log_in_page_names_the_provider(client: Client, provider: str) -> None:
-    assert "Log in by Example" in client.get(LOGIN).content.decode()
-
-
-def test_without_a_provider_there_is_none(db: None, client: Client) -> None:
-    assert "Log in by" not in client.get(LOGIN).content.decode()
-    assert client.post("/account/oidc/oidc/login/").status_code == 404
