@@ -18,6 +18,8 @@ from audit.models import RowState
 from audit.services.leases import lease_again, lease_claim, lease_finish, lease_return
 from migrations_tracker.models import Channel, Delivery, Subscription
 from migrations_tracker.notice_texts import json_of, subject_of, text_of
+from migrations_tracker.roles import Role
+from migrations_tracker.selectors.standings import standing_of
 from migrations_tracker.webhooks import NotDeliveredError, post
 
 LEASE = timedelta(minutes=3)
@@ -60,10 +62,18 @@ def webhook_secret(*, subscription: Subscription) -> str:
 
 
 def _send(delivery: Delivery) -> None:
-    notices = list(delivery.notices.select_related("repository").order_by("pk"))
     subscription = delivery.subscription
     if subscription.ended_at is not None:
         raise NotDeliveredError("The subscription has ended.")
+    # A message waits, for a mail server or for a worker, and meanwhile a role may be taken.
+    standing = standing_of(subscription.owner)
+    notices = [
+        notice
+        for notice in delivery.notices.select_related("repository").order_by("pk")
+        if standing.role_in(notice.repository_id) >= Role.READER
+    ]
+    if not notices:
+        raise NotDeliveredError("The recipient may not read the repository any more.")
     if subscription.channel == Channel.EMAIL:
         EmailMessage(
             subject_of(notices),

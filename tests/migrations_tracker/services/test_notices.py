@@ -14,6 +14,7 @@ from django.contrib.auth.models import User
 from django.core import mail
 from django.db.models.functions import Now
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries, Settings
 
@@ -21,13 +22,30 @@ from audit.models import AskedBy, BranchScan, HeldDrop, Repository, RowState, Sc
 from audit.services.leases import lease_wake
 from audit.services.repositories import branch_note
 from migrations_tracker.errors import PlanError
-from migrations_tracker.models import Channel, Delivery, Frequency, Notice, NoticeKind, Subscription
+from migrations_tracker.models import (
+    Channel,
+    Delivery,
+    Frequency,
+    Membership,
+    Notice,
+    NoticeKind,
+    Subscription,
+)
+from migrations_tracker.roles import Role
 from migrations_tracker.selectors.deliveries import NOTICES_SHOWN
 from migrations_tracker.services.deliveries import delivery_again, delivery_execute, webhook_secret
 from migrations_tracker.services.notices import notices_collect
 from migrations_tracker.services.subscriptions import subscription_create, subscription_end
 from migrations_tracker.webhooks import NotDeliveredError, address_check, post
-from tests.factories import ingest, make_report, make_repository, make_result, make_scan_run, make_user
+from tests.factories import (
+    ingest,
+    make_member,
+    make_report,
+    make_repository,
+    make_result,
+    make_scan_run,
+    make_user,
+)
 from tests.fixtures.receiver import Receiver
 
 pytestmark = pytest.mark.django_db
@@ -335,3 +353,40 @@ def test_a_message_of_many_notices_shows_its_first_and_leads_to_all(
     other = Client()
     other.force_login(make_user("zoe"))
     assert ": Notice " not in other.get(f"/notices/?message={sent[1].pk}").content.decode()
+
+
+@pytest.mark.parametrize("change", ["role", "switched off"])
+def test_a_message_that_waits_is_not_sent_to_who_may_read_no_more(
+    repository: Repository, tell: Tell, ada: User, client: Client, change: str
+) -> None:
+    tell()
+    ingest(repository, make_report(RESULTS[:3]))
+    (delivery,) = notices_collect()
+    if change == "role":
+        Membership.objects.filter(user=ada).delete()
+    else:
+        User.objects.filter(pk=ada.pk).update(is_active=False)
+    assert not delivery_execute(pk=delivery.pk)
+    assert mail.outbox == []
+    delivery.refresh_from_db()
+    assert "may not read" in delivery.failure_reason
+
+
+def test_of_many_repositories_a_message_tells_of_those_that_may_still_be_read(
+    repository: Repository, tell: Tell, ada: User, client: Client, settings: Settings
+) -> None:
+    settings.DIGEST_HOUR = 0
+    tell(frequency=Frequency.DAILY)
+    other = make_repository("elsewhere")
+    for one in (repository, other):
+        ingest(one, make_report(RESULTS[:3]))
+    (delivery,) = notices_collect()
+    Membership.objects.filter(user=ada).delete()
+    make_member(ada, Role.READER, repository)
+    assert delivery_execute(pk=delivery.pk)
+    (message,) = mail.outbox
+    assert "elsewhere" not in f"{message.subject} {message.body}"
+    client.force_login(ada)
+    page = client.get(reverse("notice-list")).content.decode()
+    assert "minitorch: 3 sites" in page
+    assert "elsewhere" not in page
