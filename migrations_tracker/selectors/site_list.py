@@ -72,18 +72,6 @@ DUE_LABELS = (("overdue", "Overdue"), ("dated", "With a due date"), ("undated", 
 _UNDATED = 2**31 - 1
 _DUE_ON = "site__migration__due_on"
 DEFAULT_SORT, DUE_SORT = "path", "due"
-COLUMNS: Mapping[str, str] = {
-    "rule": "Rule",
-    "level": "Level",
-    "place": "Symbol and place",
-    "crate": "Crate",
-    "form": "Form",
-    "outcome": "Outcome",
-    "message": "What it says",
-    "plan": "Plan",
-    "due": "Due",
-}
-USUAL_COLUMNS = ("rule", "level", "place", "plan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,12 +182,6 @@ def filters_read(query: QueryDict) -> SiteFilters:
     )
 
 
-def columns_read(query: QueryDict) -> tuple[str, ...]:
-    """Read from a URL which columns are shown; none that is one is the usual ones."""
-    asked = set(query.getlist("columns"))
-    return tuple(column for column in COLUMNS if column in asked) or USUAL_COLUMNS
-
-
 def _clean(text: str) -> str:
     return text.replace("\0", "").strip()[:200]
 
@@ -209,7 +191,7 @@ def site_list(
 ) -> SitePage:
     """Return one page of the sites on a branch."""
     order = SORT_ORDERS[filters.sort]
-    parts = [_part(branch, filters, cursor, size + 1, is_open=is_open) for is_open in filters.halves]
+    parts = _parts(branch, filters, cursor, size + 1)
     # The indexes keep those that are open and those that are gone apart.
     found = SiteState.objects.filter(pk__in=[pk for part in parts for pk in part.first])
     shown = with_order(found, filters)
@@ -247,7 +229,35 @@ class _Part:
     first: Sequence[int]
 
 
-def _part(branch: Branch, filters: SiteFilters, cursor: Cursor, size: int, *, is_open: bool | None) -> _Part:
+def _parts(branch: Branch, filters: SiteFilters, cursor: Cursor, size: int) -> list[_Part]:
+    """Count the halves and find their first rows. What no index counts is read in one go for both.
+
+    To find a text in symbols and paths costs as much for one half as for both. Where more rows match than
+    are read, the half that has too many of them to be sorted is known, and only the other one is read again.
+    """
+    halves = filters.halves
+    if len(halves) == 1 or filters.is_counted_by_index or filters.is_of_migrations:
+        return [_part(branch, filters, cursor, size, is_open=is_open) for is_open in halves]
+    most = len(halves) * (SORTED_AT_MOST + 1)
+    columns = ("is_open", "pk", *SORT_ORDERS[filters.sort].columns)
+    found = list(sites_narrowed(branch, filters).values_list(*columns)[:most])
+    parts = []
+    for is_open in halves:
+        rows = [row[1:] for row in found if row[0] == is_open]
+        is_told = len(found) < most or len(rows) > SORTED_AT_MOST
+        parts.append(_part(branch, filters, cursor, size, is_open=is_open, rows=rows if is_told else None))
+    return parts
+
+
+def _part(
+    branch: Branch,
+    filters: SiteFilters,
+    cursor: Cursor,
+    size: int,
+    *,
+    is_open: bool | None,
+    rows: Sequence[tuple[Any, ...]] | None = None,
+) -> _Part:
     """Count one half and find its first rows: few are read and sorted, of many the order is walked.
 
     To walk the order for few, or for none, would be to read all there is; to sort many, too.
@@ -260,8 +270,8 @@ def _part(branch: Branch, filters: SiteFilters, cursor: Cursor, size: int, *, is
     if count == 0:
         return _Part(0, is_more=False, first=())
     if count is None or count <= SORTED_AT_MOST:
-        few = _few_of(half, branch, filters)
-        rows = list(few.values_list("pk", *order.columns)[: SORTED_AT_MOST + 1]) if few is not None else None
+        if rows is None and (few := _few_of(half, branch, filters)) is not None:
+            rows = _keys_of(few, filters)
         if rows is not None and len(rows) <= SORTED_AT_MOST:
             return _Part(len(rows), is_more=False, first=_sorted(rows, order, cursor)[:size])
     walk = _walked_by_due if filters.sort == DUE_SORT and not filters.due else _walked
@@ -275,11 +285,28 @@ def _few_of(half: QuerySet[SiteState], branch: Branch, filters: SiteFilters) -> 
     One index has the sites of a branch: where none of very many stands so, no row of them is read.
     """
     if not filters.is_of_migrations:
-        return with_order(half, filters)
+        return half
     sites = list(half.values_list("site_id", flat=True)[: SORTED_AT_MOST + 1])
     if len(sites) > SORTED_AT_MOST:
         return None
-    return with_order(SiteState.objects.filter(branch=branch, site__in=sites), filters)
+    return SiteState.objects.filter(branch=branch, site__in=sites)
+
+
+def _keys_of(few: QuerySet[SiteState], filters: SiteFilters) -> Sequence[tuple[Any, ...]]:
+    """Return the primary keys and what is sorted by, of one row more than are sorted at most.
+
+    Due dates are looked up only when it is known that few match: to join them to thousands of rows that are
+    then not sorted takes longer than all else.
+    """
+    order = SORT_ORDERS[filters.sort]
+    if filters.sort != DUE_SORT:
+        return list(few.values_list("pk", *order.columns)[: SORTED_AT_MOST + 1])
+    keys = list(few.values_list("pk", flat=True)[: SORTED_AT_MOST + 1])
+    if len(keys) > SORTED_AT_MOST:
+        return [(key,) for key in keys]
+    dated = few.filter(**{f"{_DUE_ON}__isnull": False})
+    days = dict(dated.annotate(due_days=_due_days()).values_list("pk", "due_days")) if keys else {}
+    return [(key, days.get(key, _UNDATED), key) for key in keys]
 
 
 def _sorted(rows: Sequence[tuple[Any, ...]], order: SortOrder, cursor: Cursor) -> Sequence[int]:

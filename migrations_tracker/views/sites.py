@@ -22,15 +22,14 @@ from migrations_tracker.selectors.comment_list import comment_page
 from migrations_tracker.selectors.form_pages import form_choices
 from migrations_tracker.selectors.overview import LEVELS
 from migrations_tracker.selectors.saved_filters import saved_filters_of
+from migrations_tracker.selectors.site_columns import COLUMNS, columns_read
 from migrations_tracker.selectors.site_csv import site_csv
 from migrations_tracker.selectors.site_detail import site_page
 from migrations_tracker.selectors.site_list import (
-    COLUMNS,
     DUE_LABELS,
     OUTCOMES,
     SEEN_LABELS,
     SORT_ORDERS,
-    columns_read,
     cursor_decode,
     filters_read,
     site_list,

@@ -15,7 +15,7 @@ from audit.models import FallbackSite, Repository, RowState
 from audit.parity.capability import State
 from audit.services.parity import parity_dumps_import_shipped
 from migrations_tracker.roles import PAGES
-from migrations_tracker.selectors.site_list import COLUMNS
+from migrations_tracker.selectors.site_columns import COLUMNS
 from tests.browser.looking import faults, logged_in
 from tests.factories import make_capability, make_scan_run, make_user, store_capabilities
 from tests.migrations_tracker.views.conftest import repository, site

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import itertools
 import random
+from datetime import date
 
 import pytest
 from django.http import QueryDict
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest_django import DjangoAssertNumQueries
 
 from audit.models import Branch, Repository, SiteState
 from audit.scanner.report import Level
 from migrations_tracker.lifecycle import Status
+from migrations_tracker.models import SiteMigration
 from migrations_tracker.selectors import site_list as module
 from migrations_tracker.selectors.site_list import (
     SORT_ORDERS,
@@ -104,6 +107,34 @@ def test_what_is_sorted_and_what_is_walked_is_the_same(
         found = [state.pk for state in by_sorting.states]
         assert [state.pk for state in by_walking.states] == found != [], filters
         assert by_sorting.total == len(found) == site_count(branch=branch, filters=filters), filters
+
+
+@pytest.mark.parametrize("gone", [slice(None, None, 3), slice(0, 2), slice(2, None)])
+def test_however_many_of_each_half_match_a_text_the_pages_are_the_same(
+    branch: Branch, gone: slice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = list(branch.site_states.order_by("symbol").values_list("pk", flat=True))
+    SiteState.objects.filter(pk__in=ids[gone]).update(
+        is_open=False, baseline_state="absent", closed_scan=branch.scan_runs.get()
+    )
+    SiteMigration.objects.filter(site__states__in=ids[::4]).update(due_on=date(2026, 12, 1))
+    for sort in SORT_ORDERS:
+        filters = SiteFilters(sort=sort, seen="any", text="minitorch")
+        monkeypatch.setattr(module, "SORTED_AT_MOST", 50)
+        whole = site_list(branch=branch, filters=filters)
+        assert (len(whole.states), whole.total, whole.is_more) == (SITES, SITES, False)
+        for at_most in (0, 1, 3, 12, 24, 36, 37):
+            monkeypatch.setattr(module, "SORTED_AT_MOST", at_most)
+            page = site_list(branch=branch, filters=filters)
+            assert [one.pk for one in page.states] == [one.pk for one in whole.states], (sort, at_most)
+            assert page.total == SITES or (page.is_more and page.total < SITES)
+
+
+def test_both_halves_that_match_a_text_are_read_at_once(
+    branch: Branch, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    with django_assert_num_queries(2):
+        site_list(branch=branch, filters=SiteFilters(text="minitorch", seen="any"))
 
 
 def test_an_exact_number_is_told_where_an_index_has_it_and_else_a_least_one(
