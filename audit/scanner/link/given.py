@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -12,6 +12,7 @@ from audit.scanner.link.unit import Fn, Unit
 Span = tuple[int, int]
 Rows = dict[Span, "tuple[Fn, ...] | None"]
 Uses = Callable[[Unit], Mapping[str, tuple[str, ...]]]
+Renamed = Mapping[str, Set[str]]
 
 
 _NONE: frozenset[Span] = frozenset()
@@ -44,6 +45,26 @@ class Recalling(Protocol):
         """Return what the calls of a function resolve to, by span, as far as it is known."""
 
 
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The calls whose answers may be others than in the world before: by name, and by function and span.
+
+    Of a function with None all calls are meant.
+    """
+
+    names: frozenset[str]
+    spans: Mapping[Fn, Set[Span] | None]
+
+    def holds(self, function: Fn, call: Call) -> bool:
+        """Say whether a call is among them."""
+        if call.name in self.names:
+            return True
+        if function not in self.spans:
+            return False
+        spans = self.spans[function]
+        return spans is None or (call.start, call.end) in spans
+
+
 @dataclass(slots=True)
 class Given:
     """Answers by the function that calls, and by the span of the call; None counts as no answer.
@@ -59,6 +80,9 @@ class Given:
     types: dict[Fn, dict[str, str]] = field(default_factory=dict)
     structs: dict[Fn, set[str]] = field(default_factory=dict)
     recalled: Recalling | None = None
+    lost: Lost | None = None
+    _calling: dict[str, set[Fn]] = field(default_factory=dict)
+    _calling_macros: set[Fn] = field(default_factory=set)
 
     def rows_of(self, function: Fn) -> Rows:
         """Return the answers for the calls of a function, to look up and to `add` to."""
@@ -71,6 +95,9 @@ class Given:
         """Keep what a call was found to resolve to."""
         self.rows_of(function)[call.start, call.end] = callees
         self.found.setdefault(function, []).append(call)
+        self._calling.setdefault(call.name, set()).add(function)
+        if call.kind == CallKind.MACRO:
+            self._calling_macros.add(function)
 
     def types_of(self, function: Fn) -> dict[str, str] | None:
         """Return the types of a function's locals, or None where they are not known."""
@@ -82,39 +109,61 @@ class Given:
                 self.structs.setdefault(function, set()).update(recalled[1])
         return known
 
-    def keep(self, world: World, uses: Uses) -> None:
+    def keep(self, world: World, uses: Uses, renamed: Renamed) -> None:
         """Drop what may be another answer in this world."""
         before = self.world
         self.world = world
         if before is None:
             return
-        changed_structs = _changed(before.struct_fields, world.struct_fields)
-        living = {
-            function
-            for function in self.types.keys() | self.answers.keys()
-            if function in world.functions and changed_structs.isdisjoint(self.structs.get(function, ()))
-        }
-        self.types = {one: types for one, types in self.types.items() if one in living}
-        self.structs = {one: structs for one, structs in self.structs.items() if one in living}
+        structs = _changed(before.struct_fields, world.struct_fields)
+        retyped = [one for one, asked in self.structs.items() if not structs.isdisjoint(asked)]
+        spans: dict[Fn, Set[Span] | None] = dict.fromkeys(retyped)
+        for function in {*retyped, *(before.functions - world.functions)}:
+            self._forget(function)
         if before.visible != world.visible or before.traits != world.traits:
-            self.answers, self.found = {}, {}
+            self.answers, self.found, self.lost = {}, {}, None
+            self._calling, self._calling_macros = {}, set()
             return
-        paths_hold = before.facades == world.facades
         names = _changed(before.by_name, world.by_name)
-        answers, self.answers = self.answers, {}
-        found, self.found = self.found, {}
-        for function, calls in found.items():
-            if function in living:
-                known, rows = uses(function.unit), answers[function]
-                passing = before.passing.get(function, _NONE) | world.passing.get(function, _NONE)
-                kept = [
-                    call
-                    for call in calls
-                    if holds(call, known, names, paths_hold=paths_hold)
-                    and (call.start, call.end) not in passing
-                ]
-                self.found[function] = kept
-                self.answers[function] = {(call.start, call.end): rows[call.start, call.end] for call in kept}
+        called = names.union(alias for alias, real in renamed.items() if not real.isdisjoint(names))
+        paths_hold = before.facades == world.facades
+        asking: set[Fn] = self._calling_macros.union(before.passing, world.passing)
+        asking.update(*(self._calling.get(name, ()) for name in called))
+        for function in asking if paths_hold else list(self.found):
+            passing = before.passing.get(function, _NONE) | world.passing.get(function, _NONE)
+            dropped = self._drop(function, uses, names, passing, paths_hold=paths_hold)
+            if dropped:
+                spans.setdefault(function, dropped)
+        self.lost = Lost(called, spans)
+
+    def _drop(
+        self, function: Fn, uses: Uses, names: frozenset[str], passing: Set[Span], *, paths_hold: bool
+    ) -> set[Span]:
+        """Drop the answers for a function's calls that may be others, and return the spans of these calls."""
+        dropped = {*passing}
+        calls = self.found.get(function)
+        if calls is None:
+            return dropped
+        known, rows = uses(function.unit), self.answers[function]
+        kept = []
+        for call in calls:
+            span = call.start, call.end
+            if span not in passing and holds(call, known, names, paths_hold=paths_hold):
+                kept.append(call)
+            else:
+                dropped.add(span)
+                rows.pop(span, None)
+        self.found[function] = kept
+        return dropped
+
+    def _forget(self, function: Fn) -> None:
+        """Forget what is known of a function."""
+        self.types.pop(function, None)
+        self.structs.pop(function, None)
+        self.answers.pop(function, None)
+        self._calling_macros.discard(function)
+        for call in self.found.pop(function, ()):
+            self._calling[call.name].discard(function)
 
 
 def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -27,6 +27,13 @@ class Reason(NamedTuple):
     callee: Fn | None
 
 
+class _Callers(NamedTuple):
+    """The calls by one name, and which of them may call each function."""
+
+    calls: Sequence[tuple[Fn, Call]]
+    by_callee: Mapping[Fn, Sequence[tuple[Fn, Call]]]
+
+
 class CallGraph:
     """A linked workspace under one profile, as everything that computes effects needs it."""
 
@@ -41,11 +48,14 @@ class CallGraph:
         self.launch_names: dict[str, bool] = {}
         """Whether a name launches work, as far as it was asked."""
         self._flows: dict[Fn, Flow] = {}
+        self._callers: dict[str, _Callers] = {}
+        self._callers_before: dict[str, _Callers] = {}
         if before is not None and before.profile == profile:
             self.tests = before.tests
             self.launch_names = before.launch_names
             functions = set(workspace.functions)
             self._flows = {one: flow for one, flow in before._flows.items() if one in functions}
+            self._callers_before = before._callers
         self.operands = Operands(profile, workspace)
         self.constructors = Mentions(profile.tests.constructors)
         self.transfers = frozenset(profile.transfer.transfer_apis) | profile.uploads | profile.downloads
@@ -54,7 +64,6 @@ class CallGraph:
         self._error_macros = frozenset(profile.errors.macros)
         self._device_off: dict[int, bool] = {}
         self._gpu_files: dict[str, bool] = {}
-        self._callers: dict[str, dict[int, list[tuple[Fn, Call]]]] = {}
 
     def flow(self, function: Fn) -> Flow:
         """Return the control flow of a function."""
@@ -115,15 +124,24 @@ class CallGraph:
             known = self._callers.get(name)
             if known is None:
                 known = self._callers[name] = self._callers_of(name)
-            yield from known.get(callee.index, ())
+            yield from known.by_callee.get(callee, ())
 
-    def _callers_of(self, name: str) -> dict[int, list[tuple[Fn, Call]]]:
+    def _callers_of(self, name: str) -> _Callers:
         """Resolve the calls by a name once, for all functions that have it."""
-        found: dict[int, list[tuple[Fn, Call]]] = {}
-        for pair in self.calls_by_name.get(name, ()):
-            for index in {callee.index for callee in self.resolver.resolve(*pair)}:
-                found.setdefault(index, []).append(pair)
-        return found
+        calls = self.calls_by_name.get(name, ())
+        before, lost = self._callers_before.get(name), self.resolver.lost
+        if (
+            before is not None
+            and lost is not None
+            and before.calls == calls
+            and not any(lost.holds(*pair) for pair in calls)
+        ):
+            return before
+        found: dict[Fn, list[tuple[Fn, Call]]] = {}
+        for pair in calls:
+            for callee in dict.fromkeys(self.resolver.resolve(*pair)):
+                found.setdefault(callee, []).append(pair)
+        return _Callers(calls, found)
 
     def spread(
         self, found: dict[int, Reason], accepts: Callable[[Fn, Call], bool], start: Iterable[int]

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from audit.scanner.extract.facts import Call, CallKind, Let
 from audit.scanner.extract.items import split_list
 from audit.scanner.link.elements import element_type, opened_options, walked_lists
-from audit.scanner.link.given import Given, World
+from audit.scanner.link.given import Given, Lost, World
 from audit.scanner.link.passed import Key, Path, passed_paths
 from audit.scanner.link.recall import Recalled
 from audit.scanner.link.standard import STANDARD_METHODS
@@ -40,7 +40,7 @@ class Resolver:
         self._by_arity: dict[tuple[str, int], list[Fn]] = {}
         self._given: Given = Given() if before is None else before._given
         if before is not None:
-            self._given.keep(self._world(), self.uses)
+            self._given.keep(self._world(), self.uses, self.renamed)
         elif recalled is not None:
             self._given = recalled.given(self._world(), self.uses)
         else:
@@ -84,6 +84,11 @@ class Resolver:
             if function.owner is not None:
                 found[function.name].append(function)
         return found
+
+    @property
+    def lost(self) -> Lost | None:
+        """What may resolve otherwise than in the workspace before; None where that may be anything."""
+        return self._given.lost
 
     def resolve(self, function: Fn, call: Call) -> tuple[Fn, ...]:
         """Return the functions that a call may call; nothing when it can't be told."""
