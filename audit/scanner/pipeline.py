@@ -164,7 +164,8 @@ def _examine(
     kernels = Kernels(texts, assembler, profile.ptx_targets, driver)
     summaries = Summaries(workspace, resolver, profile, before)
     judgement = Judgement(workspace, summaries, profile, kernels, documents)
-    with Checking(judgement, rules, jobs, recalled) as checking:
+    # What a copy of this process finds out is lost to the next scan: that would cost more than it gains.
+    with Checking(judgement, rules, 1 if before is not None else jobs, recalled) as checking:
         summaries.settle()
         report(Progress("link", 1, 1))
         report(Progress("judge", 0, len(rules)))

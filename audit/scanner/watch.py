@@ -81,9 +81,11 @@ class _Watching:
         """Scan and show everything."""
         report = self._scanning.scan(self._source, earlier=self._scanning.earlier, carried=self._carried)
         self._show_whole(report)
-        if not self._carried.is_filled:
-            # The report was kept: what the next scan needs is worked out while somebody reads.
+        if self._scanning.options.jobs > 1 or not self._carried.is_filled:
+            # What other processes found out, or nobody because the report was kept, is worked out for the
+            # next scan while somebody reads.
             self._scanning.scan(self._source, carried=self._carried, is_kept=False)
+        self._write([f"\nWatching {visible(self._path)}; Ctrl-C ends it."])
         gc.collect()
         # Most of it stays: it need not be walked again.
         gc.freeze()
@@ -165,7 +167,6 @@ class _Watching:
         texts = read_texts(self._source, report, paths_shown(report.results))
         self._write(text_lines(report, RULES, texts, style_for(sys.stdout), comparison))
         self._take(report, baseline_of_report(report))
-        self._write([f"\nWatching {visible(self._path)}; Ctrl-C ends it."])
 
     def _show(self, change: Change) -> None:
         texts = read_texts(self._source, change.report, paths_shown(one.result for one in change.shown))
