@@ -20,7 +20,7 @@ from pytest_django import Settings
 
 from audit.models import Repository
 from migrations_tracker.models import ApiToken, LoginFailure
-from migrations_tracker.services.api_tokens import api_token_use
+from migrations_tracker.services.api_tokens import api_token_create, api_token_use
 from migrations_tracker.services.log_ins import FAILURES_OF_ADDRESS, FAILURES_OF_PAIR
 from tests.factories import PASSWORD, make_user
 
@@ -230,3 +230,22 @@ class TestASecondFactor:
 
 def code_of(secret: str) -> str:
     return str(format_hotp_value(hotp_value(secret, int(time.time()) // 30)))
+
+
+@pytest.mark.django_db
+def test_who_is_switched_off_is_out_for_good_also_once_they_are_back(ada: User) -> None:
+    """Whichever way it is done: the admin's form saves a row, a script updates many."""
+    client, lin = Client(), make_user("lin")
+    client.post(LOGIN, {"username": "ada", "password": PASSWORD})
+    token, text = api_token_create(owner=ada, name="CI")
+    _, other = api_token_create(owner=lin, name="CI")
+    assert client.get("/account/").status_code == 200
+    User.objects.filter(pk=ada.pk).update(is_active=False)
+    assert api_token_use(text=text) is None
+    User.objects.filter(pk=ada.pk).update(is_active=True)
+    assert api_token_use(text=text) is None
+    assert client.get("/account/").status_code == 302
+    assert not UserSession.objects.filter(user=ada).exists()
+    token.refresh_from_db()
+    assert token.revoked_at is not None
+    assert api_token_use(text=other) is not None
