@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from django.db.models import Q
 
@@ -59,6 +60,13 @@ class Member:
         return self.state is not None and self.state.is_open
 
 
+class Offered(NamedTuple):
+    """A unit that one can choose."""
+
+    pk: int
+    title: str
+
+
 @dataclass(frozen=True, slots=True)
 class UnitReasons:
     """A unit's items, its rationale and its pre-flight plan: the confirmed one, or as facts fill it."""
@@ -79,7 +87,7 @@ class UnitPage:
     waited_for: Sequence[Precedence]
     placement: ScheduledUnit | None
     people: Sequence[Person]
-    others: Sequence[WorkUnit]
+    others: Sequence[Offered]
     events: Sequence[PlanEvent]
     unseen_kernels: Sequence[str]
     remaining: Hours
@@ -114,7 +122,7 @@ def unit_page(*, unit: WorkUnit) -> UnitPage:
         waited_for=[edge for edge in edges if edge.before_id == unit.pk],
         placement=newest_placement,
         people=list(Person.objects.filter(plan=unit.plan_id, is_active=True)),
-        others=list(others.only("pk", "title", "phase", "key")[:UNITS_OFFERED]),
+        others=[Offered(*row) for row in others.values_list("pk", "title")[:UNITS_OFFERED]],
         events=list(PlanEvent.objects.filter(unit=unit).select_related("actor")[:EVENTS_SHOWN]),
         unseen_kernels=_unseen(unit, reasons),
         remaining=_remaining(unit, members),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from django import template
-from django.urls import resolve, reverse
+from django.urls import get_script_prefix, resolve, reverse
 from django.utils import timezone
 from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
@@ -29,6 +30,7 @@ from migrations_tracker.roles import PAGES, Role, Scope
 from migrations_tracker.selectors.comment_list import CommentLine
 from migrations_tracker.selectors.search import CLOSE_MARK, OPEN_MARK
 from migrations_tracker.selectors.standings import standing_of
+from migrations_tracker.selectors.unit_detail import Offered
 from migrations_tracker.source_frames import SourceFrame
 from migrations_tracker.widgets import options_text
 from workers.protocol.outcome import Verdict
@@ -94,28 +96,25 @@ def code_rows(frame: SourceFrame) -> SafeString:
 @register.filter
 def said(comment: Comment) -> SafeString:
     """Show a comment, which is Markdown; the names of those who were told stand out."""
-    return mark_safe(render_comment(comment.text, comment.told))  # type: ignore[attr-defined]  # noqa: S308
+    return mark_safe(_rendered(comment.text, tuple(comment.told)))  # type: ignore[attr-defined]  # noqa: S308
+
+
+# What a comment looks like follows from its text and from who was told; a page shows the same ones each time.
+@lru_cache(maxsize=256)
+def _rendered(text: str, told: tuple[str, ...]) -> str:
+    return render_comment(text, told)
 
 
 @register.filter
 def comment_anchors(lines: Sequence[CommentLine], subject: FallbackSite | CapabilityGap) -> SafeString:
     """Write comments as items that lead to their texts, each with its anchor: there may be hundreds."""
-    address = subject.get_absolute_url()
-    return format_html_join(
-        "\n",
-        '<li id="comment-{}"><a href="{}?through={}#comment-{}">{}, {}</a></li>',
-        (
-            (
-                line.pk,
-                address,
-                line.pk,
-                line.pk,
-                line.author,
-                f"{timezone.localtime(line.created_at):%Y-%m-%d %H:%M}",
-            )
-            for line in lines
-        ),
+    address = escape(subject.get_absolute_url())
+    items = (
+        f'<li id="comment-{line.pk}"><a href="{address}?through={line.pk}#comment-{line.pk}">'
+        f"{html.escape(line.author)}, {timezone.localtime(line.created_at):%Y-%m-%d %H:%M}</a></li>"
+        for line in lines
     )
+    return mark_safe("\n".join(items))  # noqa: S308
 
 
 @register.filter
@@ -193,7 +192,7 @@ def cell_url(repository: Repository, cell: Capability | CapabilityGap) -> str:
 
 
 @register.simple_tag
-def unit_options(units: Iterable[WorkUnit], chosen: str) -> SafeString:
+def unit_options(units: Iterable[WorkUnit | Offered], chosen: str) -> SafeString:
     """Write units as options: a template takes tens of milliseconds for what a large plan offers."""
     return options_text(((unit.pk, unit.title) for unit in units), chosen)
 
@@ -260,6 +259,27 @@ def verdict_tone(value: str) -> str:
 def clause_url(clause_id: str, slug: str = "", version: str = "") -> str:
     """Return where a clause stands; a repository's own as it stood in a version of its policy."""
     return clause_address(clause_id, slug=slug, version=version)
+
+
+@register.simple_tag
+def clause_ids(
+    clauses: Iterable[str], *, is_online: bool = False, slug: str = "", version: str = ""
+) -> SafeString:
+    """Name clauses, with links to them unless they are in a file that is read elsewhere.
+
+    `slug` and `version` are the repository and the policy that its own clauses are of.
+    """
+    if not is_online:
+        return format_html_join(", ", "{}", ((clause,) for clause in clauses))
+    return _clause_links(get_script_prefix(), tuple(clauses), slug, version)
+
+
+# A report names the same few hundreds of times. Where a clause stands follows from these parts alone.
+@lru_cache(maxsize=1024)
+def _clause_links(script_prefix: str, clauses: tuple[str, ...], slug: str, version: str) -> SafeString:
+    del script_prefix
+    links = ((clause_address(clause, slug=slug, version=version), clause) for clause in clauses)
+    return format_html_join(", ", '<a href="{}">{}</a>', links)
 
 
 @register.simple_tag(takes_context=True)

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import cache
 from typing import Any, TypeVar
@@ -73,16 +73,24 @@ def _unique_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _read(kind: Any, value: Any, at: str) -> Any:
+    return _reader(kind)(kind, value, at)
+
+
+# A document has thousands of values of a few types.
+@cache
+def _reader(kind: Any) -> Callable[[Any, Any, str], Any]:
     origin = typing.get_origin(kind)
     if origin in (types.UnionType, typing.Union):
-        return _read_optional(kind, value, at)
+        return _read_optional
     if origin is tuple:
-        return _read_tuple(kind, value, at)
+        return _read_tuple
     if origin is not None and issubclass(origin, Mapping):
-        return _read_mapping(kind, value, at)
+        return _read_mapping
     if dataclasses.is_dataclass(kind):
-        return _read_dataclass(typing.cast("type", kind), value, at)
-    return _read_scalar(kind, value, at)
+        return _read_dataclass
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return _read_name
+    return _read_scalar
 
 
 def _read_optional(kind: Any, value: Any, at: str) -> Any:
@@ -118,7 +126,7 @@ def _read_dataclass(kind: type, value: Any, at: str) -> Any:
     if unknown:
         raise MalformedError(f"{at}: unknown key `{unknown[0]}`")
     given: dict[str, Any] = {}
-    for field in dataclasses.fields(kind):
+    for field in _fields(kind):
         if field.name in value:
             given[field.name] = _read(hints[field.name], value[field.name], f"{at}.{field.name}")
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
@@ -134,16 +142,23 @@ def _hints(kind: type) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 
 
+@cache
+def _fields(kind: type) -> tuple[dataclasses.Field[Any], ...]:
+    return dataclasses.fields(kind)
+
+
 # What a column of 64 bits holds.
 LARGEST_NUMBER = 2**63 - 1
 
 
+def _read_name(kind: type[StrEnum], value: Any, at: str) -> StrEnum:
+    if isinstance(value, str) and value in kind._value2member_map_:
+        return kind(value)
+    known = ", ".join(member.value for member in kind)
+    raise MalformedError(f"{at}: expected one of {known}; got {_shown(value)}")
+
+
 def _read_scalar(kind: Any, value: Any, at: str) -> Any:
-    if isinstance(kind, type) and issubclass(kind, StrEnum):
-        if isinstance(value, str) and value in {member.value for member in kind}:
-            return kind(value)
-        known = ", ".join(member.value for member in kind)
-        raise MalformedError(f"{at}: expected one of {known}; got {_shown(value)}")
     if kind is float and type(value) in (int, float):
         # `1e400` is read as infinity, which is no JSON and no measure either.
         if not -LARGEST_NUMBER <= value <= LARGEST_NUMBER:
