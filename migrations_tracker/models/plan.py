@@ -188,6 +188,12 @@ class WorkUnit(models.Model):
                 fields=["plan", "phase", "status", "-weight", "key"],
                 include=["id"],
             ),
+            # The board counts from it alone, and finds the units of a crate: rows hold long texts.
+            models.Index(
+                name="work_unit_count_idx",
+                fields=["plan", "crate", "phase", "status"],
+                include=["id", "hours_likely"],
+            ),
         )
 
     def __str__(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Sum, Window
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Sum, Value, Window
 from django.db.models.functions import Coalesce, RowNumber
 from django.http import QueryDict
 
@@ -136,8 +136,7 @@ def board(*, plan: Plan, filters: UnitFilters) -> Board:
         crates=sorted({crate for _, _, crate, _, _ in counted} - {""}),
         people=list(plan.people.values_list("name", flat=True)),
         total=sum(column.total for column in columns),
-        missing=missing_sites(repository=plan.repository).count()
-        + missing_gaps(repository=plan.repository).count(),
+        missing=missing_count(repository=plan.repository),
         cycles=cycles_of(plan=plan),
         events=list(PlanEvent.objects.filter(plan=plan).select_related("actor", "unit")[:EVENTS_SHOWN]),
         learned=list(learn(finished_units(finished)).values()),
@@ -174,6 +173,13 @@ def missing_gaps(*, repository: Repository) -> QuerySet[CapabilityGap]:
     ).order_by("operator", "dtype", "id")
 
 
+def missing_count(*, repository: Repository) -> int:
+    """Count the open sites and gaps that nobody suppressed and no unit holds, in one query."""
+    sites, gaps = missing_sites(repository=repository), missing_gaps(repository=repository)
+    both = (rows.order_by().annotate(one=Value(1)).values_list("one") for rows in (sites, gaps))
+    return next(both).union(next(both), all=True).count()
+
+
 def cycles_of(*, plan: Plan) -> list[list[Precedence]]:
     """Return one shortest cycle of each knot of units that wait for each other, as its edges."""
     edges = Precedence.objects.exclude(state=PrecedenceState.CUT)
@@ -199,8 +205,10 @@ def _columns(units: QuerySet[WorkUnit], counted: Iterable[tuple[int, str, str, i
     rank = Window(
         RowNumber(), partition_by=("phase", "status"), order_by=(F("weight").desc(), F("key").asc())
     )
-    # Ranked are keys alone: whole rows take three times as long to sort.
-    shown = WorkUnit.objects.filter(pk__in=units.annotate(rank=rank).filter(rank__lte=SHOWN).values("pk"))
+    # Ranked are keys alone: whole rows take three times as long to sort, and to join the keys to all rows
+    # takes as long again.
+    keys = list(units.annotate(rank=rank).filter(rank__lte=SHOWN).values_list("pk", flat=True))
+    shown = WorkUnit.objects.filter(pk__in=keys)
     first: dict[tuple[int, str], list[WorkUnit]] = {}
     for unit in shown.order_by("-weight", "key").select_related("person").only(*_SHOWN_COLUMNS):
         first.setdefault((unit.phase, unit.status), []).append(unit)

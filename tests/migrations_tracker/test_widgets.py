@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from django import forms
 from django.test import SimpleTestCase
+from django.utils.safestring import SafeString
 
 from migrations_tracker.widgets import LongSelect
 
-CHOICES = [("", "none"), (1, "one"), ("a&b", "<b>")]
+CHOICES = [("", "none"), (1, "one"), ("a&b", "<b>"), ("'", SafeString("<i>as it is</i>"))]
 
 
 @pytest.mark.parametrize("value", [None, "", 1, "1", "a&b", "no such"])

@@ -95,3 +95,17 @@ def test_who_was_told_and_which_files_stand_there_come_with_it(site: FallbackSit
     assert first.told == ["bob", "zoe"]  # type: ignore[attr-defined]
     assert [one["name"] for one in first.files] == ["log.txt"]  # type: ignore[attr-defined]
     assert (second.told, second.files) == ([], [])  # type: ignore[attr-defined]
+
+
+def test_a_comment_that_calls_somebody_and_one_that_called_nobody_yet_look_different(
+    client: Client, site: FallbackSite, ada: User
+) -> None:
+    comment_create(subject=site, author=ada, text="@zoe look at it")
+    client.force_login(ada)
+    before = client.get(site.get_absolute_url()).content.decode()
+    make_user("zoe", role=Role.READER)
+    comment_create(subject=site, author=make_user("bob"), text="@zoe look at it")
+    after = client.get(site.get_absolute_url()).content.decode()
+    called = '<strong class="mention">@zoe</strong> look at it'
+    assert (before.count("@zoe look at it"), before.count(called)) == (1, 0)
+    assert (after.count("@zoe look at it"), after.count(called)) == (1, 1)

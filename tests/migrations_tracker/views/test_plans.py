@@ -172,6 +172,11 @@ def test_what_no_unit_holds_is_shown(root_client: Client, plan: Plan) -> None:
     fresh = FallbackSite.objects.exclude(unit_members__is_current=True)
     assert fresh.count() == 4
     assert all(f"#{site.pk}" in page for site in fresh)
+    UnitMember.objects.filter(gap__isnull=False).update(is_current=False)
+    slug = plan.repository.slug
+    listed = root_client.get(reverse("plan-missing", args=[slug])).context
+    counted = root_client.get(reverse("plan-board", args=[slug])).context["board"].missing
+    assert counted == listed["site_total"] + listed["gap_total"] >= 4
     post(root_client, "plan-renew", plan.repository.slug)
     assert "Nothing is left out" in text(root_client, "plan-missing", plan.repository.slug)
 
