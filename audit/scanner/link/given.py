@@ -49,11 +49,13 @@ class Recalling(Protocol):
 class Lost:
     """The calls whose answers may be others than in the world before: by name, and by function and span.
 
-    Of a function with None all calls are meant.
+    Of a function with None all calls are meant. `successors` are the functions of edited files that a call
+    may call as it might their predecessors: by these they are known.
     """
 
     names: frozenset[str]
     spans: Mapping[Fn, Set[Span] | None]
+    successors: Mapping[Fn, Fn]
 
     def holds(self, function: Fn, call: Call) -> bool:
         """Say whether a call is among them."""
@@ -125,16 +127,27 @@ class Given:
             self._calling, self._calling_macros = {}, set()
             return
         names = _changed(before.by_name, world.by_name)
-        called = names.union(alias for alias, real in renamed.items() if not real.isdisjoint(names))
+        successors = _successors(before.functions - world.functions, world.functions - before.functions)
+        same = {name for name in names if _is_succeeded(name, before, world, successors)}
+        self._hand_on(_with_aliases(same, renamed), successors)
+        called = _with_aliases(names - same, renamed)
         paths_hold = before.facades == world.facades
         asking: set[Fn] = self._calling_macros.union(before.passing, world.passing)
         asking.update(*(self._calling.get(name, ()) for name in called))
         for function in asking if paths_hold else list(self.found):
             passing = before.passing.get(function, _NONE) | world.passing.get(function, _NONE)
-            dropped = self._drop(function, uses, names, passing, paths_hold=paths_hold)
+            dropped = self._drop(function, uses, called, passing, paths_hold=paths_hold)
             if dropped:
                 spans.setdefault(function, dropped)
-        self.lost = Lost(called, spans)
+        self.lost = Lost(called, spans, successors)
+
+    def _hand_on(self, names: frozenset[str], successors: Mapping[Fn, Fn]) -> None:
+        """Put successors in the places of their predecessors, in the answers for calls by these names."""
+        for function in set[Fn]().union(*(self._calling.get(name, ()) for name in names)):
+            rows = self.answers.get(function, {})
+            for span, callees in rows.items():
+                if callees and not successors.keys().isdisjoint(callees):
+                    rows[span] = tuple(successors.get(one, one) for one in callees)
 
     def _drop(
         self, function: Fn, uses: Uses, names: frozenset[str], passing: Set[Span], *, paths_hold: bool
@@ -169,6 +182,63 @@ class Given:
 def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> frozenset[str]:
     changed = {name for name, value in after.items() if before.get(name) != value}
     return frozenset(changed).union(name for name in before if name not in after)
+
+
+def _with_aliases(names: Set[str], renamed: Renamed) -> frozenset[str]:
+    """Return names and all others that imports give to what they name."""
+    return frozenset(names).union(alias for alias, real in renamed.items() if not real.isdisjoint(names))
+
+
+def _is_succeeded(name: str, before: World, after: World, successors: Mapping[Fn, Fn]) -> bool:
+    """Say whether a name stands for what it stood for, or for successors of that."""
+    then, now = before.by_name.get(name), after.by_name.get(name)
+    return then is not None and now is not None and [successors.get(one, one) for one in then] == now
+
+
+def _successors(gone: Set[Fn], come: Set[Fn]) -> dict[Fn, Fn]:
+    """Return which function of an edited file stands for which, as far as calls may tell them apart."""
+    found: dict[Fn, Fn] = {}
+    now = _by_place(come)
+    for place, then in _by_place(gone).items():
+        others = now.get(place, ())
+        if len(others) == len(then) and all(map(_are_alike, then, others)):
+            found.update(zip(then, others, strict=True))
+    return found
+
+
+def _by_place(functions: Set[Fn]) -> dict[tuple[str, str], list[Fn]]:
+    """Return functions by file and name, in the order of the file."""
+    found: dict[tuple[str, str], list[Fn]] = {}
+    for function in sorted(functions, key=lambda one: (one.facts.start, one.facts.name_start)):
+        found.setdefault((function.unit.path, function.name), []).append(function)
+    return found
+
+
+def _are_alike(one: Fn, other: Fn) -> bool:
+    return _stands_around(one.unit) == _stands_around(other.unit) and resolved_by(one) == resolved_by(other)
+
+
+def _stands_around(unit: Unit) -> tuple[object, ...]:
+    """Return all of a file's place that tells whether calls may call its functions."""
+    return unit.package, unit.module, unit.module_cfgs, unit.is_in_module_tree, unit.target_kind
+
+
+def resolved_by(function: Fn) -> tuple[object, ...]:
+    """Return all of a function that tells whether a call may call it: its body is no part of that."""
+    facts = function.facts
+    return (
+        function.owner is None,
+        function.self_type,
+        function.trait,
+        function.module,
+        function.cfgs,
+        function.has_body,
+        function.is_test_code,
+        function.is_product_code,
+        facts.macro,
+        facts.has_spliced_name,
+        tuple(parameter.name == "self" for parameter in facts.parameters),
+    )
 
 
 def holds(

@@ -33,6 +33,13 @@ class _Callers(NamedTuple):
     calls: Sequence[tuple[Fn, Call]]
     by_callee: Mapping[Fn, Sequence[tuple[Fn, Call]]]
 
+    def handed_on(self, successors: Mapping[Fn, Fn]) -> _Callers:
+        """Return the same with successors for their predecessors."""
+        if successors.keys().isdisjoint(self.by_callee):
+            return self
+        by_callee = {successors.get(callee, callee): calls for callee, calls in self.by_callee.items()}
+        return self._replace(by_callee=by_callee)
+
 
 class CallGraph:
     """A linked workspace under one profile, as everything that computes effects needs it."""
@@ -136,7 +143,7 @@ class CallGraph:
             and before.calls == calls
             and not any(lost.holds(*pair) for pair in calls)
         ):
-            return before
+            return before.handed_on(lost.successors)
         found: dict[Fn, list[tuple[Fn, Call]]] = {}
         for pair in calls:
             for callee in dict.fromkeys(self.resolver.resolve(*pair)):

@@ -16,7 +16,7 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 from audit.scanner.extract.facts import CallKind
-from audit.scanner.link.given import Given, World
+from audit.scanner.link.given import Given, World, resolved_by
 from audit.scanner.link.parts import (
     Looked,
     Part,
@@ -221,7 +221,7 @@ class Recalled:
         around = self._around(unit)
         names: dict[str, list[object]] = {}
         for function in unit.functions or ():
-            names.setdefault(function.name, []).append(_resolved_by(function))
+            names.setdefault(function.name, []).append(_plain(resolved_by(function)))
         # A macro elsewhere may make functions of the names that it is given here.
         for macro, name in self._workspace.names_given_to_macros(unit):
             names.setdefault(name, []).append(macro)
@@ -358,24 +358,6 @@ _NOTHING = KeptFile("", {}, {}, False, b"", b"")
 
 def _differing(then: Mapping[str, str], now: Mapping[str, str]) -> set[str]:
     return {name for name in then.keys() | now.keys() if then.get(name) != now.get(name)}
-
-
-def _resolved_by(function: Fn) -> tuple[object, ...]:
-    """Return all of a function that tells whether a call may call it: its body is no part of that."""
-    facts = function.facts
-    return (
-        function.owner is None,
-        function.self_type,
-        function.trait,
-        function.module,
-        _plain(function.cfgs),
-        function.has_body,
-        function.is_test_code,
-        function.is_product_code,
-        facts.macro,
-        facts.has_spliced_name,
-        tuple(parameter.name == "self" for parameter in facts.parameters),
-    )
 
 
 def _outlook(world: World) -> tuple[str, str, str]:
