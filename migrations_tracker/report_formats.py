@@ -6,19 +6,21 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from django.contrib.staticfiles import finders
 from django.template.loader import render_to_string
 
 from audit.rules import RULES
 from audit.scanner.output.sarif import sarif_log
-from audit.selectors.scan_reports import scan_comparison, scan_report
+from audit.selectors.scan_reports import scan_report
 from migrations_tracker.models import MigrationReport
 from migrations_tracker.reports.archive import archive
 from migrations_tracker.reports.csv_tables import report_csv
 from migrations_tracker.reports.document import ReportDocument, ReportHead, document_head
 from migrations_tracker.reports.markdown import report_markdown
 from migrations_tracker.reports.pdf import report_pdf
+from migrations_tracker.selectors.report_results import report_comparison
 from workers.protocol.codec import from_json, to_json
 
 
@@ -90,17 +92,22 @@ def _csv(report: MigrationReport, document: ReportDocument) -> Iterable[str]:
 
 
 def _json(report: MigrationReport, document: ReportDocument) -> Iterable[str]:
-    text = {"digest": f"sha256:{report.digest}", **to_json(document)}
+    # The digest is of what was kept: what a later version of the program adds is no fact of that day.
+    text = {"digest": f"sha256:{report.digest}", **_as_kept(to_json(document), report.document)}
     yield json.dumps(text, indent=2, ensure_ascii=False) + "\n"
 
 
+def _as_kept(told: Any, kept: Any) -> Any:
+    """Return what was kept, in the order in which the document declares it."""
+    if isinstance(told, dict) and isinstance(kept, dict):
+        return {key: _as_kept(value, kept[key]) for key, value in told.items() if key in kept}
+    if isinstance(told, list) and isinstance(kept, list):
+        return [_as_kept(*pair) for pair in zip(told, kept, strict=True)]
+    return kept
+
+
 def _sarif(report: MigrationReport, document: ReportDocument) -> Iterable[str]:
-    comparison = scan_comparison(
-        scan_run=report.scan_run,
-        branch=report.branch,
-        open_sites={site.site: site.suppressed for site in document.open_sites},
-        gone=[site.site for site in document.closed_sites],
-    )
+    comparison = report_comparison(report=report, document=document)
     log = sarif_log(scan_report(scan_run=report.scan_run), RULES, comparison)
     yield json.dumps(log, indent=2, ensure_ascii=False) + "\n"
 

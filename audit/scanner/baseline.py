@@ -66,10 +66,14 @@ class AbsentResult:
 
 @dataclass(frozen=True, slots=True)
 class UnseenResult:
-    """A result of the baseline that this scan could not have found again, and why."""
+    """A result of the baseline that this scan could not have found again, and why.
+
+    `is_new` where the baseline is older than the result: a scan in between has seen it first.
+    """
 
     result: Result
     reason: str
+    is_new: bool = False
 
 
 @dataclass(frozen=True, slots=True)

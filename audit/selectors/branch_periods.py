@@ -6,7 +6,10 @@ past is read in after the present, and a branch is put back to a scan of before.
 
 from __future__ import annotations
 
-from audit.models import Branch, BranchScan, ScanRun, SiteEvent, SiteEventKind
+from collections.abc import Iterable
+
+from audit.models import Branch, BranchScan, Result, ScanRun, SiteEvent, SiteEventKind
+from audit.services.copying import ids_among
 
 
 def position_of(*, branch: Branch, scan_run: ScanRun | None) -> int:
@@ -31,3 +34,13 @@ def sites_changed_since(*, branch: Branch, position: int, kind: SiteEventKind) -
         branch_scan__branch=branch, branch_scan__position__gt=position, kind=kind
     )
     return frozenset(events.values_list("site_id", flat=True))
+
+
+def last_results(*, branch: Branch, before: int, sites: Iterable[int]) -> dict[int, int]:
+    """Return the last result of each site that a branch had before it came to a place."""
+    rows = Result.objects.filter(
+        site_id__in=ids_among(sites),
+        scan_run__branch_scans__branch=branch,
+        scan_run__branch_scans__position__lt=before,
+    ).order_by("site_id", "-scan_run__branch_scans__position", "-id")
+    return dict(rows.distinct("site_id").values_list("site_id", "pk"))

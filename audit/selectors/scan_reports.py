@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from audit.models import Branch, Crate, Result, ScanRun, SiteEvent, SiteEventKind
+from audit.models import Crate, Result, ScanRun
 from audit.scanner import report as scanner
 from audit.scanner.baseline import AbsentResult, ComparedResult, Comparison, UnseenResult
 from audit.scanner.report import (
@@ -25,8 +26,8 @@ from audit.scanner.report import (
     SourceInfo,
 )
 from audit.scanner.suppression import ACCEPTED, EXTERNAL
-from audit.selectors.branch_periods import position_of
 from audit.selectors.repository_policies import levels_of, own_clauses_by_form, own_clauses_by_rule
+from audit.services.copying import ids_among
 
 NOT_SEEN = "the scan has not seen it: its file was not read, or it is held until somebody rules"
 
@@ -64,7 +65,10 @@ def scan_report(*, scan_run: ScanRun) -> ScanReport:
         rule_runs=tuple(
             RuleRun(rule.rule_id, RuleStatus(rule.status), rule.reason) for rule in scan_run.rules.all()
         ),
-        results=tuple(_result(row) for row in _rows(scan_run)),
+        results=tuple(
+            _result(row)
+            for row in Result.objects.filter(scan_run=scan_run).order_by("path", "start_line", "id")
+        ),
         duration_seconds=scan_run.duration_seconds or 0.0,
         level_overrides=levels_of(repository=repository, version=scan_run.policy_version),
         policy_version=scan_run.policy_version,
@@ -73,62 +77,68 @@ def scan_report(*, scan_run: ScanRun) -> ScanReport:
     )
 
 
-def scan_comparison(
-    *, scan_run: ScanRun, branch: Branch, open_sites: Mapping[int, str], gone: Sequence[int]
-) -> Comparison:
-    """Set a scan's results beside the sites that were open and `gone` on a branch when it stood there.
+@dataclass(frozen=True, slots=True)
+class StandingResult:
+    """A stored result of a site that is open: why a person suppressed it, and whether it began since."""
 
-    Of open sites the justification is told by which a person suppressed them, empty where nobody did.
+    result: int
+    justification: str
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GoneResult:
+    """The last stored result of a site that is gone, and what became of it."""
+
+    result: int
+    outcome: SiteOutcome | None
+
+
+def scan_comparison(
+    *, scan_run: ScanRun, standing: Sequence[StandingResult], gone: Sequence[GoneResult]
+) -> Comparison:
+    """Set the results of a scan that stand beside those that it did not see, and those that are gone.
+
+    Results never change, and who rules that two sites are one changes nothing that is named by its result.
     """
-    rows = _rows(scan_run)
-    seen = {row.site_id for row in rows}
-    at = position_of(branch=branch, scan_run=scan_run)
-    unseen = [site for site in open_sites if site not in seen]
-    last = _last_results([*unseen, *gone], branch, at)
-    ended = _last_ends(gone, branch, at)
+    ruled = {one.result: one for one in standing}
+    rows = {row.pk: row for row in _rows([*ruled, *(one.result for one in gone)])}
+    seen = [row for row in rows.values() if row.pk in ruled and row.scan_run_id == scan_run.pk]
+    unseen = [row for row in rows.values() if row.pk in ruled and row.scan_run_id != scan_run.pk]
     return Comparison(
         results=tuple(
-            ComparedResult(_ruled(row, open_sites.get(row.site_id, "")), BaselineState(row.baseline_state))
-            for row in rows
+            ComparedResult(_ruled(row, ruled[row.pk].justification), _state(row, ruled[row.pk]))
+            for row in seen
         ),
         absent=tuple(
-            AbsentResult(_result(last[site]), _outcome(ended.get(site))) for site in gone if site in last
+            AbsentResult(_result(rows[one.result]), one.outcome) for one in gone if one.result in rows
         ),
         unseen=tuple(
-            UnseenResult(_ruled(last[site], open_sites[site]), NOT_SEEN) for site in unseen if site in last
+            UnseenResult(_ruled(row, ruled[row.pk].justification), NOT_SEEN, is_new=ruled[row.pk].is_new)
+            for row in unseen
         ),
     )
 
 
-def _rows(scan_run: ScanRun) -> list[Result]:
-    return list(Result.objects.filter(scan_run=scan_run).order_by("path", "start_line", "id"))
-
-
-def _last_results(sites: Sequence[int], branch: Branch, at: int) -> dict[int, Result]:
-    """Return the last result of each site that a branch had before it came to a place."""
-    last = (
-        Result.objects.filter(
-            site_id__in=sites, scan_run__branch_scans__branch=branch, scan_run__branch_scans__position__lt=at
-        )
-        .order_by("site_id", "-scan_run__branch_scans__position", "-id")
-        .distinct("site_id")
+def site_outcome(*, outcome: str, evidence: Mapping[str, Any]) -> SiteOutcome | None:
+    """Read what was stored of what became of a site, None where that is not known."""
+    if not outcome:
+        return None
+    return SiteOutcome(
+        outcome=Outcome(outcome),
+        text=evidence.get("text", ""),
+        steps=tuple(map(_step, evidence.get("steps", ()))),
+        properties=evidence.get("properties", {}),
     )
-    return {row.site_id: row for row in last}
 
 
-def _last_ends(sites: Sequence[int], branch: Branch, at: int) -> dict[int, SiteEvent]:
-    """Return how each site ended last on a branch before it left a place."""
-    last = (
-        SiteEvent.objects.filter(
-            site_id__in=sites,
-            kind=SiteEventKind.CLOSED,
-            branch_scan__branch=branch,
-            branch_scan__position__lte=at,
-        )
-        .order_by("site_id", "-branch_scan__position")
-        .distinct("site_id")
-    )
-    return {event.site_id: event for event in last}
+def _state(row: Result, standing: StandingResult) -> BaselineState:
+    """Return how a result stands to the time before: one that the scan saw come back is new to it, too."""
+    return BaselineState.NEW if standing.is_new else BaselineState(row.baseline_state)
+
+
+def _rows(keys: Sequence[int]) -> Iterable[Result]:
+    return Result.objects.filter(pk__in=ids_among(keys)).order_by("path", "start_line", "id")
 
 
 def _ruled(row: Result, justification: str) -> scanner.Result:
@@ -168,16 +178,4 @@ def _step(step: Mapping[str, Any]) -> EvidenceStep:
         region=Region(**step["region"]),
         symbol=step["symbol"],
         message=step["message"],
-    )
-
-
-def _outcome(event: SiteEvent | None) -> SiteOutcome | None:
-    if event is None or not event.outcome:
-        return None
-    evidence = event.outcome_evidence
-    return SiteOutcome(
-        outcome=Outcome(event.outcome),
-        text=evidence.get("text", ""),
-        steps=tuple(map(_step, evidence.get("steps", ()))),
-        properties=evidence.get("properties", {}),
     )

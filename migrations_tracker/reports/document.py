@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 from audit.policy.links import RULE_CLAUSES
 from audit.policy.sentences import Said
+from audit.scanner.report import SiteOutcome
 from migrations_tracker.reports import sentences
 from workers.protocol.codec import canonical_bytes
 
@@ -81,7 +82,8 @@ class CountLine:
 class OpenSite:
     """A site that is open. `is_new` says that it began after the earlier scan.
 
-    `suppressed` is why a person ruled that it stays as it is, empty where nobody did.
+    `suppressed` is why a person ruled that it stays as it is, empty where nobody did. `result` is the stored
+    result that shows it, 0 in a report of before that was kept: sites are merged and split, results are not.
     """
 
     site: int
@@ -97,11 +99,15 @@ class OpenSite:
     assignee: str
     is_new: bool
     suppressed: str = ""
+    result: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ClosedSite:
-    """A site that was gone since, what became of it, and the sentence that this bears out."""
+    """A site that was gone since, what became of it, and the sentence that this bears out.
+
+    `result` is the last stored result of it, and `became` what showed its outcome; both as of an open site.
+    """
 
     site: int
     rule_id: str
@@ -117,6 +123,8 @@ class ClosedSite:
     verdict: str
     sentence: str
     clauses: tuple[str, ...]
+    result: int = 0
+    became: SiteOutcome | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,10 @@ from audit.models import (
 from audit.policy.clauses import CURRENT_VERSION
 from audit.rules.doc import plain
 from audit.scanner.report import FileStatus, Outcome, RuleStatus
-from audit.selectors.branch_periods import position_of, sites_changed_since
+from audit.selectors.branch_periods import last_results, position_of, sites_changed_since
 from audit.selectors.repository_policies import own_clauses_by_form, own_clauses_by_rule
 from audit.selectors.rules import rule_get
+from audit.selectors.scan_reports import site_outcome
 from migrations_tracker.lifecycle import Status, fitting
 from migrations_tracker.models import MigrationReport, SiteMigration, Suppression, SuppressionStatus
 from migrations_tracker.models.site_migration import STATUS_LABELS
@@ -65,7 +66,14 @@ def report_facts(*, report: MigrationReport) -> ReportDocument:
     standing = verdicts_standing(
         repository_id=branch.repository_id, symbols=[state.symbol for state in closed]
     )
-    closed_sites = tuple(_closed_site(state, _verdict(state, standing)) for state in closed)
+    shown = last_results(
+        branch=branch,
+        before=position_of(branch=branch, scan_run=scan_run),
+        sites=[state.site_id for state in closed],
+    )
+    closed_sites = tuple(
+        _closed_site(state, _verdict(state, standing), shown.get(state.site_id, 0)) for state in closed
+    )
     gaps = gap_counts(branch=branch, scan_run=scan_run, since=report.since_scan)
     return ReportDocument(
         schema=SCHEMA,
@@ -153,6 +161,7 @@ def _open_site(state: SiteState, *, is_new: bool, suppressed: str) -> OpenSite:
         assignee=str(migration.assignee) if migration and migration.assignee else "",
         is_new=is_new,
         suppressed=suppressed,
+        result=state.result_id or 0,
     )
 
 
@@ -163,7 +172,7 @@ def _verdict(state: SiteState, standing: Mapping[str, Sequence[Verdict]]) -> str
     return next((one.value for one in shown if one in fit), shown[0].value if shown else "")
 
 
-def _closed_site(state: SiteState, verdict: str) -> ClosedSite:
+def _closed_site(state: SiteState, verdict: str, result: int) -> ClosedSite:
     migration = _migration(state)
     sentence = closed_sentence(
         rule_id=state.rule_id, symbol=state.symbol, outcome=state.outcome, verdict=verdict
@@ -183,6 +192,8 @@ def _closed_site(state: SiteState, verdict: str) -> ClosedSite:
         verdict=verdict,
         sentence=sentence.text,
         clauses=sentence.clauses,
+        result=result,
+        became=site_outcome(outcome=state.outcome, evidence=state.outcome_evidence),
     )
 
 

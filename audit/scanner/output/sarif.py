@@ -128,7 +128,8 @@ def _results(
             _tell(sarif, gone.outcome)
         yield sarif
     for unseen in comparison.unseen:
-        sarif = {**_result(report, unseen.result, index_of), "baselineState": BaselineState.UNCHANGED.value}
+        state = BaselineState.NEW if unseen.is_new else BaselineState.UNCHANGED
+        sarif = {**_result(report, unseen.result, index_of), "baselineState": state.value}
         sarif["properties"]["notSeen"] = unseen.reason
         yield sarif
 
