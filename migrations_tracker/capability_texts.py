@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from audit.models import Capability, CapabilityReading
 from audit.parity.capability import State
+from audit.scanner.output.markdown_text import escaped
 from migrations_tracker.scheduling.texts.csv_table import neutralised
 
 COLUMNS = (
@@ -139,9 +139,9 @@ def as_markdown(reading: CapabilityReading, cells: Iterable[Capability]) -> str:
     counts = Counter(cell.state for cell in rows)
     gaps = Counter(cell.state for cell in rows if cell.is_gap)
     lines = [
-        f"# Capabilities of {_cell_text(scan_run.repository.name)} at {scan_run.commit.short_id}",
+        f"# Capabilities of {escaped(scan_run.repository.name)} at {scan_run.commit.short_id}",
         "",
-        f"Held to torch {_cell_text(reading.torch_version)}.",
+        f"Held to torch {escaped(reading.torch_version)}.",
         f"{len(rows):,} cases, {gaps.total():,} of them gaps.",
         "",
         "| state | cases | gaps |",
@@ -155,7 +155,7 @@ def as_markdown(reading: CapabilityReading, cells: Iterable[Capability]) -> str:
         proof = f"{cell.symbol} ({cell.path}:{cell.line})" if cell.path else "no code"
         words = (cell.operator, cell.dtype, cell.device, cell.direction, cell.state)
         row = (*words, "gap" if cell.is_gap else "", f"{cell.pytorch_state}: {cell.pytorch_proof}", proof)
-        lines.append(f"| {' | '.join(map(_cell_text, row))} |")
+        lines.append(f"| {' | '.join(map(escaped, row))} |")
     return "\n".join(lines) + "\n"
 
 
@@ -186,11 +186,6 @@ def _rust_row(cell: Capability) -> str:
 
 def _variant(state: State) -> str:
     return "".join(word.capitalize() for word in state.value.split("-"))
-
-
-def _cell_text(text: str) -> str:
-    """Write text as it is, in one line of a Markdown table."""
-    return re.sub(r"([\\`*_<>|\[\]])", r"\\\1", _one_line(text))
 
 
 def _one_line(text: str) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from audit.check.checking import Check
 from audit.claims.bearing import BEARING_LABELS, Bearing
 from audit.rules.base import Rule
 from audit.scanner.baseline import ComparedResult
+from audit.scanner.output.markdown_text import code, escaped
 from audit.scanner.report import BaselineState, Level, Result
 from audit.scanner.suppression import is_suppressed
 
@@ -18,7 +18,6 @@ ROWS = 50
 # What GitHub takes is 65,536.
 MOST_CHARACTERS = 60_000
 _ORDER = {"error": 0, "warning": 1, "note": 2}
-_SPECIAL = re.compile(r"([\\<>|*_\[\]#@~&!])")
 
 
 def markdown_of(check: Check, rules: Sequence[Rule]) -> str:
@@ -123,21 +122,3 @@ def _rule(result: Result, names: Mapping[str, str]) -> str:
 
 def _where(result: Result) -> str:
     return f"{code(f'{result.path}:{result.region.start_line}')} {code(result.symbol)}"
-
-
-def code(text: str) -> str:
-    """Write a text as code, whatever it holds."""
-    text = " ".join(text.split()).replace("|", "\\|")
-    fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
-    pad = " " if "`" in text else ""
-    return f"{fence}{pad}{text}{pad}{fence}" if text else ""
-
-
-def escaped(text: str) -> str:
-    """Write a text so that none of it is markup but code between backticks, and nobody is mentioned."""
-    parts = re.split(r"(`[^`]+`)", " ".join(text.split()))
-    return "".join(
-        part.replace("|", "\\|") if part.startswith("`") and part.endswith("`") and len(part) > 2
-        else _SPECIAL.sub(r"\\\1", part).replace("`", "\\`").replace("\\@", "@\u200b")
-        for part in parts
-    )  # fmt: skip

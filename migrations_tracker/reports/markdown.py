@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from audit.policy.sentences import Said
-from migrations_tracker.reports.cells import markdown_cell, markdown_code
+from audit.scanner.output.markdown_text import code, escaped
 from migrations_tracker.reports.document import LevelLine, NotSeen, ReportDocument, ScanLine
 
 
@@ -28,13 +28,13 @@ def report_markdown(document: ReportDocument, digest: str) -> str:
 
 
 def _head(document: ReportDocument) -> Iterator[str]:
-    yield f"# Migration report: {markdown_cell(document.repository_name)}"
+    yield f"# Migration report: {escaped(document.repository_name)}"
     judge = document.judge
     ptxas = f"ptxas {judge.ptxas_version}" if judge.ptxas_version else "no ptxas"
-    profile = f"profile {markdown_code(judge.profile)} (`{judge.profile_hash[:12]}`)"
+    profile = f"profile {code(judge.profile)} (`{judge.profile_hash[:12]}`)"
     yield "\n".join(
         [
-            f"- Branch {markdown_code(document.branch)}, {_scan(document.scan)}",
+            f"- Branch {code(document.branch)}, {_scan(document.scan)}",
             f"- {f'Since {_scan(document.since)}' if document.since else 'From the first scan on'}",
             f"- Scanner {judge.scanner_version}, {profile}, {ptxas}, policy version {judge.policy_version}",
             f"- {document.file_count:,} files, {document.line_count:,} lines",
@@ -44,7 +44,7 @@ def _head(document: ReportDocument) -> Iterator[str]:
 
 def _scan(scan: ScanLine) -> str:
     committed = f" of {scan.committed}" if scan.committed else ""
-    return f"commit {markdown_code(scan.short_commit)}{committed}, scan #{scan.number}"
+    return f"commit {code(scan.short_commit)}{committed}, scan #{scan.number}"
 
 
 def _summary(document: ReportDocument) -> Iterator[str]:
@@ -78,7 +78,7 @@ def _levels(title: str, lines: Sequence[LevelLine]) -> Iterator[str]:
     yield f"## {title}"
     rows = [
         (
-            markdown_cell(line.title),
+            escaped(line.title),
             f"{line.error:,}",
             f"{line.warning:,}",
             f"{line.note:,}",
@@ -109,8 +109,8 @@ def _closed(document: ReportDocument) -> Iterator[str]:
         [
             (
                 f"#{site.site}",
-                f"{markdown_code(f'{site.path}:{site.line}')} {site.rule_id}",
-                markdown_cell(site.sentence),
+                f"{code(f'{site.path}:{site.line}')} {site.rule_id}",
+                escaped(site.sentence),
                 site.outcome or "not known",
                 site.verdict or "not verified",
                 " ".join(site.clauses),
@@ -125,7 +125,7 @@ def _remedies(document: ReportDocument) -> Iterator[str]:
         return
     yield "## What would close the rest"
     yield "\n".join(
-        f"- {one.rule_id} {one.rule_name} ({one.count:,}): {markdown_cell(one.text)}{_resting(one.clauses)}"
+        f"- {one.rule_id} {one.rule_name} ({one.count:,}): {escaped(one.text)}{_resting(one.clauses)}"
         for one in document.remedies
     )
 
@@ -142,9 +142,9 @@ def _open(document: ReportDocument) -> Iterator[str]:
                 f"#{site.site}{' new' if site.is_new else ''}",
                 site.rule_id,
                 site.level,
-                markdown_code(f"{site.path}:{site.line}"),
-                markdown_code(site.symbol) if site.symbol else "",
-                markdown_cell(f"{site.status}{f', {site.assignee}' if site.assignee else ''}"),
+                code(f"{site.path}:{site.line}"),
+                code(site.symbol) if site.symbol else "",
+                escaped(f"{site.status}{f', {site.assignee}' if site.assignee else ''}"),
             )
             for site in document.open_sites
         ],
@@ -165,7 +165,7 @@ def _not_seen(title: str, lines: Sequence[NotSeen]) -> Iterator[str]:
     yield f"## {title}"
     yield _table(
         ("name", "state", "reason"),
-        [(markdown_code(one.name), one.status, markdown_cell(one.reason)) for one in lines],
+        [(code(one.name), one.status, escaped(one.reason)) for one in lines],
     )
 
 

@@ -10,6 +10,7 @@ from audit.parity import rationale as parity
 from audit.parity.capability import Case
 from audit.parity.catalogue import Direction, newest
 from audit.parity.matrix import REFERENCE
+from audit.scanner.output.markdown_text import escaped
 from migrations_tracker.models import Plan, Precedence, PrecedenceState, Schedule, UnitMember, WorkUnit
 from migrations_tracker.scheduling.precedence import Edge, PrecedenceGraph, PrecedenceReason
 from migrations_tracker.scheduling.problem import Problem
@@ -43,7 +44,7 @@ def plan_text(*, plan: Plan, form: str, host: str) -> str:
         return json_document(lines, answer)
     if form == "ics":
         return icalendar_events(lines, timezone.now(), host)
-    title = f"# The plan of {plan.repository.name}\n\n"
+    title = f"# The plan of {escaped(plan.repository.name)}\n\n"
     return title + markdown_table(lines)
 
 

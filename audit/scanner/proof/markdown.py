@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
+from audit.scanner.output.markdown_text import code, escaped
 from audit.scanner.proof.mechanical import Detour, FunctionReport, Line, MechanicalReport, ToldTest
 
 T = TypeVar("T")
@@ -44,10 +45,10 @@ def as_section(report: MechanicalReport, *, most_characters: int) -> str:
 
 
 def _lines(report: MechanicalReport) -> Iterator[str]:
-    yield f"# Mechanical report: {report.subject}"
+    yield f"# Mechanical report: {escaped(report.subject)}"
     yield ""
     if report.commit:
-        yield f"At commit `{report.commit}`" + (f", since `{report.since}`." if report.since else ".")
+        yield f"At commit {code(report.commit)}" + (f", since {code(report.since)}." if report.since else ".")
         yield ""
     if not report.functions:
         yield "No function that has to do with the GPU is in it."
@@ -61,7 +62,7 @@ def _lines(report: MechanicalReport) -> Iterator[str]:
     yield "| --- | --- | --- |"
     for function in report.functions:
         failing = ", ".join(f"{check} {CHECKS[check]}" for check in function.failed_checks) or "none"
-        yield f"| `{function.symbol}` | {'yes' if function.claims_gpu else 'no'} | {failing} |"
+        yield f"| {code(function.symbol)} | {'yes' if function.claims_gpu else 'no'} | {failing} |"
     if report.left_out:
         yield ""
         yield f"{report.left_out} more functions changed and were not looked at: nobody may call that done."
@@ -80,9 +81,9 @@ def _summary(report: MechanicalReport) -> str:
 
 
 def _function(function: FunctionReport) -> Iterator[str]:
-    yield f"## `{function.symbol}`"
+    yield f"## {code(function.symbol)}"
     yield ""
-    yield f"{function.path}:{function.line}"
+    yield code(f"{function.path}:{function.line}")
     yield ""
     yield f"**4a Backend evidence.** {_evidence(function)}"
     yield from _listed(function.launches, function.launch_count, _at)
@@ -105,7 +106,7 @@ def _function(function: FunctionReport) -> Iterator[str]:
     yield "**4e Adversarial review.**"
     yield ""
     for answer in function.answers:
-        yield f"- *{answer.question}* {answer.answer}{'' if answer.is_strong else ' (weak)'}"
+        yield f"- *{answer.question}* {escaped(answer.answer)}{'' if answer.is_strong else ' (weak)'}"
 
 
 def _evidence(function: FunctionReport) -> str:
@@ -113,8 +114,8 @@ def _evidence(function: FunctionReport) -> str:
         return f"It launches nothing and refuses: {_at(function.refusal)}."
     if not function.launches:
         return "Zero matches in it and in what it calls: this is not GPU code, whatever its name is."
-    parts = [f"kernels {', '.join(f'`{name}`' for name in function.kernels[:8])}"] if function.kernels else []
-    parts += [f"libraries {', '.join(function.families)}"] if function.families else []
+    parts = [f"kernels {', '.join(map(code, function.kernels[:8]))}"] if function.kernels else []
+    parts += [f"libraries {escaped(', '.join(function.families))}"] if function.families else []
     lines = f"{function.launch_count} line{'s' if function.launch_count != 1 else ''} that launch or compile"
     return lines + (f": {'; '.join(parts)}." if parts else ".")
 
@@ -129,11 +130,11 @@ def _listed(items: Sequence[T], count: int, told: Callable[[T], str]) -> Iterato
 
 
 def _at(line: Line) -> str:
-    return f"{line.path}:{line.line} `{line.text.replace('`', '')}`"
+    return f"{code(f'{line.path}:{line.line}')} {code(line.text)}"
 
 
 def _detour(detour: Detour) -> str:
-    return f"{_at(detour.at)}: {detour.justification or '**not justified**'}"
+    return f"{_at(detour.at)}: {escaped(detour.justification) or '**not justified**'}"
 
 
 def _test(told: ToldTest) -> str:
@@ -145,4 +146,4 @@ def _test(told: ToldTest) -> str:
         said = "ignored"
     else:
         said = "opens a device; not run yet" if test.opens_device else "opens no device"
-    return f"`{test.name}` ({test.path}:{test.line}): {said}"
+    return f"{code(test.name)} ({code(f'{test.path}:{test.line}')}): {said}"

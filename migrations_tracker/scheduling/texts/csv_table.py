@@ -27,10 +27,11 @@ _HEAD = (
     "start",
     "finish",
 )
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
-
+# With those that a keyboard for Chinese or Japanese writes, which spreadsheets read as the narrow ones.
+_STARTS = "=+@\uff1d\uff0b\uff20\uff0d-"
+_FORMULA = re.compile(rf"[\t\r\n]|[\s\u200b-\u200f\u2060\ufeff]*[{_STARTS}]")
 # Where `;` or a tab parts cells, the quotes of a cell that begins before it don't hold it together.
-_FORMULA_AFTER_SPLIT = re.compile(r"""(?<=[;\t\r\n])(?=[ "]*[=+@-])""")
+_FORMULA_AFTER_SPLIT = re.compile(rf"""(?<=[;\t\r\n])(?=[ "]*[{_STARTS}])""")
 
 
 def csv_table(lines: Sequence[PlanLine]) -> str:
@@ -52,4 +53,4 @@ def csv_table(lines: Sequence[PlanLine]) -> str:
 def neutralised(cell: str) -> str:
     """Return a cell that no spreadsheet takes for a formula, nor a part of it where that one splits cells."""
     cell = _FORMULA_AFTER_SPLIT.sub("'", cell)
-    return f"'{cell}" if cell.lstrip(" ").startswith(_FORMULA_STARTS) else cell
+    return f"'{cell}" if _FORMULA.match(cell) else cell

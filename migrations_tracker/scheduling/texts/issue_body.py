@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from audit.scanner.output.markdown_text import code, escaped
 from migrations_tracker.scheduling.items import OpenItem
 from migrations_tracker.scheduling.rationale import PreFlight, Rationale
 from migrations_tracker.scheduling.texts.lines import PlanLine
-from migrations_tracker.scheduling.texts.markdown_table import escaped
 
 
 def issue_body(line: PlanLine, why: Rationale, plan: PreFlight, items: Mapping[str, OpenItem]) -> str:
@@ -21,14 +21,14 @@ def _lines(line: PlanLine, why: Rationale, plan: PreFlight, items: Mapping[str, 
     yield f"**Category {why.category}**: {why.category_reason}."
     yield f"**Rests on**: {', '.join(why.clauses)} of the policy."
     if line.prerequisites:
-        yield f"**Comes after**: {', '.join(f'`{key}`' for key in line.prerequisites)}."
+        yield f"**Comes after**: {', '.join(map(code, line.prerequisites))}."
     for fact in why.parity:
-        yield from ("", f"### PyTorch: `{fact.operator}`", "", f"{fact.behaviour} ({fact.source})")
+        yield from ("", f"### PyTorch: {code(fact.operator)}", "", f"{fact.behaviour} ({fact.source})")
     members = [items[item_id] for item_id in line.unit.item_ids if item_id in items]
     if members:
         yield from ("", f"### Sites ({len(members)}, {why.call_sites} call sites)", "")
         for item in members:
-            yield f"- [ ] `{item.symbol}` in `{item.path}`: {escaped(item.rule)}"
+            yield f"- [ ] {code(item.symbol)} in {code(item.path)}: {escaped(item.rule)}"
     if why.now:
         yield from ("", "### Now", "", *(f"- {escaped(text)}" for text in why.now))
     if why.after:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from audit.scanner.output.markdown_text import escaped
 from migrations_tracker.scheduling.texts.lines import PlanLine
 
 _HEAD = ("#", "Unit", "Category", "Phase", "Hours", "Comes after", "Who", "Start", "Finish")
@@ -38,9 +39,3 @@ def markdown_table(lines: Sequence[PlanLine]) -> str:
 
 def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(escaped(cell) for cell in cells)} |"
-
-
-def escaped(text: str) -> str:
-    """Return text that can't leave its cell or open HTML."""
-    flat = " ".join(text.split())
-    return flat.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")

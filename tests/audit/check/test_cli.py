@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from audit.check.cli import main
-from audit.check.markdown import MARK, MOST_CHARACTERS, code, escaped
+from audit.check.markdown import MARK, MOST_CHARACTERS
 from tests.audit.scanner.output.test_sarif import valid
 from tests.git import commit_files
 
@@ -208,15 +208,6 @@ def test_what_is_no_revision_fails_the_check_and_is_no_result(
 
 def test_a_folder_that_is_no_repository_fails_the_check(tmp_path: Path) -> None:
     assert check(tmp_path) == 2
-
-
-def test_nothing_that_people_write_becomes_markup() -> None:
-    shown = escaped("<img> @everyone [x](y) **b** | `a|b` #12 https://x.org ![i](j)\n## Head")
-    assert "<img" not in shown.replace("\\<", "")
-    assert "@everyone" not in shown
-    assert "`a\\|b`" in shown
-    assert "\n" not in shown
-    assert code("a`b|c") == "`` a`b\\|c ``"
 
 
 def test_a_comment_stays_below_what_github_takes(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:

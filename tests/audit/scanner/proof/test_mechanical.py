@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -180,3 +182,21 @@ def test_a_section_that_is_too_long_keeps_whole_rows_and_says_what_is_missing() 
     assert len(short) <= 430 and rows and all(row.endswith(" |") for row in rows)
     assert f"{3 - len(rows)} more row" in short
     assert as_section(report, most_characters=0) == ""
+
+
+def test_what_the_code_says_of_itself_is_no_markup_in_the_comment() -> None:
+    said = "fine </details> @team ![x](https://evil.example/x.png) | <img src=x>"
+    report = report_function(source(), "gpu_relu", profile=load_profile())
+    line = mechanical.Line(path=f"src/{said}.rs", line=1, symbol=said, text=said)
+    told = replace(
+        report.functions[0],
+        symbol=said,
+        path=line.path,
+        stubs=(line,),
+        detours=(mechanical.Detour(line, said),),
+    )
+    text = as_section(replace(report, subject=said, functions=(told,)), most_characters=100_000)
+    outside = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", text)
+    for markup in ("@team", "![x]", "<img"):
+        assert markup not in outside
+    assert outside.count("</details>") == 1, "the section's own"
