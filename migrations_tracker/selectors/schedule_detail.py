@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 from migrations_tracker.models import Plan, Schedule, ScheduledUnit, WorkUnit
 from migrations_tracker.scheduling.comparing import Comparison, Move, compare
@@ -18,6 +19,7 @@ NEXT_SHOWN = 50
 SOLVED_FROM = ("problem", "hours", "answer")
 TICK_HOURS = 0.25
 _WIDTH, _HEIGHT, _BINS = 600, 120, 24
+Answered = tuple[int, datetime | None, int | None, int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +117,27 @@ def comparison(*, before: Schedule, after: Schedule) -> ScheduleComparison | Non
     """Compare two schedules of a plan; None where one of them has no answer."""
     if before.makespan is None or after.makespan is None:
         return None
-    solved = Schedule.objects.filter(pk__in=(before.pk, after.pk)).values_list("pk", "problem", "answer")
-    read = {pk: (from_plain(Problem, problem), from_plain(Answer, answer)) for pk, problem, answer in solved}
-    found = compare(*read[before.pk], *read[after.pk])
+    read = _compared if before.finished_at and after.finished_at else _compared.__wrapped__
+    found = read(_answered(before), _answered(after))
     moves = sorted(found.moves, key=lambda move: (-abs(move.shift), move.unit))
     shown = moves[:MOVES_SHOWN]
     rows = WorkUnit.objects.filter(plan=after.plan_id, key__in=[move.unit for move in shown])
     units = {unit.key: unit for unit in rows.only("key", "title")}
     moved = [MovedUnit(move, units.get(move.unit), move.shift * TICK_HOURS) for move in shown]
     return ScheduleComparison(before, after, found, moved, len(moves))
+
+
+def _answered(schedule: Schedule) -> Answered:
+    """Name what a schedule was solved from and its answer, by what changes with the answer."""
+    return (schedule.pk, schedule.finished_at, schedule.makespan, schedule.weighted_completion)
+
+
+# Both are megabytes to read; a schedule that is finished is not solved again.
+@lru_cache(maxsize=4)
+def _compared(before: Answered, after: Answered) -> Comparison:
+    solved = Schedule.objects.filter(pk__in=(before[0], after[0])).values_list("pk", "problem", "answer")
+    read = {pk: (from_plain(Problem, problem), from_plain(Answer, answer)) for pk, problem, answer in solved}
+    return compare(*read[before[0]], *read[after[0]])
 
 
 def schedule_list(*, plan: Plan) -> list[Schedule]:

@@ -7,15 +7,16 @@ import io
 import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
-from audit.models import FallbackSite, Repository
+from audit.models import FallbackSite, Repository, RowState
 from migrations_tracker.models import (
     Absence,
     Person,
@@ -28,6 +29,7 @@ from migrations_tracker.models import (
 )
 from migrations_tracker.scheduling.problem import SolveOptions
 from migrations_tracker.scheduling.stored import to_plain
+from migrations_tracker.selectors import schedule_detail
 from migrations_tracker.services.plan_people import person_set
 from migrations_tracker.services.schedules import schedule_execute, schedule_request
 from migrations_tracker.services.unit_progress import pre_flight_confirm
@@ -415,6 +417,37 @@ def test_what_would_be_if_is_shown_beside_the_plan_s_own(root_client: Client, sc
     assert f'Beside schedule <a href="{schedule.get_absolute_url()}"' in page
     assert "What moved" in page
     assert post(root_client, "schedule-ask", slug, blocks="many").status_code == 422
+
+
+def test_a_comparison_is_kept_for_answers_that_are_final_and_for_these_alone(
+    schedule: Schedule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = schedule_request(plan=schedule.plan, actor=None, now=datetime(2026, 6, 8, 9, tzinfo=UTC))
+    rows = Schedule.objects.filter(pk__in=(schedule.pk, later.pk))
+
+    def ends() -> int:
+        before, after = rows.order_by("pk")
+        found = schedule_detail.comparison(before=before, after=after)
+        assert found
+        return found.comparison.makespan_after
+
+    def answered(makespan: int) -> None:
+        assert later.answer
+        later.answer["objective"]["makespan"] = makespan
+        Schedule.objects.filter(pk=later.pk).update(answer=later.answer)
+
+    first = ends()
+    answered(first + 1)
+    assert ends() == first + 1
+    rows.update(state=RowState.SUCCEEDED, finished_at=timezone.now())
+    answered(first + 2)
+    assert ends() == first + 2
+    with monkeypatch.context() as patch:
+        patch.setattr(schedule_detail, "compare", pytest.fail)
+        assert ends() == first + 2
+    answered(first + 3)
+    Schedule.objects.filter(pk=later.pk).update(finished_at=timezone.now() + timedelta(seconds=1))
+    assert ends() == first + 3
 
 
 def test_slips_are_seen_against_the_baseline(root_client: Client, schedule: Schedule) -> None:
