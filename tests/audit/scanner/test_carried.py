@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 from audit.rules import RULES
 from audit.scanner.carried import Carried
-from audit.scanner.extract.facts import FileFacts
+from audit.scanner.extract.facts import Call, CallKind, FileFacts
+from audit.scanner.link.resolve import Resolver
+from audit.scanner.link.unit import Fn
 from audit.scanner.pipeline import scan
 from audit.scanner.profile import load_profile
 from audit.scanner.report import ScanReport
 from audit.scanner.source.memory import MemorySource
-from tests.audit.scanner.history_fixture import EDITS, Files, edited, first_commit
+from tests.audit.scanner.history_fixture import EDITS, HELPERS, Files, edited, first_commit
 
 
 class Counting:
@@ -90,6 +92,43 @@ def test_facts_of_files_that_are_as_they_were_are_not_loaded_again() -> None:
     path = "ferrotorch-nn/src/helpers.rs"
     scanned({**files, path: files[path] + "\npub fn another() {}\n"}, cache, carried)
     assert len(cache.asked) == 1
+
+
+def test_of_an_edited_body_only_the_calls_of_its_file_are_resolved_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cache, carried, files = Counting(), Carried(), first_commit()
+    # Files with the same text share their facts from the second scan on.
+    scanned(files, cache, carried)
+    scanned(files, cache, carried)
+    resolved: set[str] = set()
+    resolve = Resolver._resolve
+
+    def noting(self: Resolver, function: Fn, call: Call) -> list[Fn]:
+        if call.kind != CallKind.MACRO:
+            resolved.add(function.unit.path)
+        return resolve(self, function, call)
+
+    monkeypatch.setattr(Resolver, "_resolve", noting)
+    path = "ferrotorch-nn/src/layer.rs"
+    scanned({**files, path: files[path].replace("let host", "let unused = 1; let host")}, cache, carried)
+    assert resolved == {path}
+
+
+@pytest.mark.parametrize("alias", ["", " as bring"])
+def test_a_function_that_another_takes_the_place_of_is_called_no_more(alias: str) -> None:
+    cache, carried = Counting(), Carried()
+    files: Files = first_commit()
+    called = "bring" if alias else "fetch"
+    path = "ferrotorch-nn/src/calling.rs"
+    files |= {
+        "ferrotorch-nn/src/lib.rs": files["ferrotorch-nn/src/lib.rs"] + f"pub use helpers::fetch{alias};\n",
+        path: f"pub fn forward_gpu(x: &Tensor) -> FerrotorchResult<Vec<f32>> {{ crate::{called}(x) }}\n",
+    }
+    helper = "ferrotorch-nn/src/helpers.rs"
+    for body in HELPERS.values():
+        edited_files = {**files, helper: f"use crate::Tensor;\n{body}\n"}
+        assert scanned(edited_files, cache, carried) == scanned(edited_files, cache, None)
 
 
 def test_a_file_that_comes_back_is_seen_again() -> None:
