@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
-from audit.scanner.extract.facts import Call, CallKind, Let
+from audit.scanner.extract.facts import Call, CallKind
 from audit.scanner.extract.items import split_list
 from audit.scanner.link.resolve import Resolver
 from audit.scanner.link.unit import Fn, base_type
@@ -29,8 +30,6 @@ class Expressions:
     def __init__(self, resolver: Resolver, workspace: Workspace) -> None:
         self._resolver = resolver
         self._workspace = workspace
-        self._ends: dict[int, dict[int, list[Call]]] = {}
-        self._lets: dict[int, dict[str, list[Let]]] = {}
         self._named: dict[tuple[str, str], list[Fn]] = {}
 
     def methods(self, function: Fn, call: Call) -> Sequence[Fn]:
@@ -100,12 +99,7 @@ class Expressions:
         return self._returned(function, outer, before, depth)
 
     def _outermost(self, function: Fn, start: int, end: int) -> Call | None:
-        known = self._ends.get(function.index)
-        if known is None:
-            known = self._ends[function.index] = {}
-            for call in function.facts.calls:
-                known.setdefault(call.end, []).append(call)
-        ending = [call for call in known.get(end, ()) if call.start >= start]
+        ending = [call for call in function.calls_by_end.get(end, ()) if call.start >= start]
         return min(ending, key=lambda call: call.start, default=None)
 
     def _returned(self, function: Fn, call: Call, before: int, depth: int) -> str:
@@ -121,7 +115,7 @@ class Expressions:
         return ""
 
     def _type_of_name(self, function: Fn, name: str, before: int, depth: int) -> str:
-        bound = self._bindings(function).get(name, ())
+        bound = function.lets_by_name.get(name, ())
         last = next((let for let in reversed(bound) if let.value_end <= before), None)
         if last is None:
             return self._resolver.types(function).get(name, "")
@@ -130,19 +124,15 @@ class Expressions:
             return _inner(function, annotation[1:])
         return self._type(function, last.value_start, last.value_end, last.start, depth - 1)
 
-    def _bindings(self, function: Fn) -> dict[str, list[Let]]:
-        known = self._lets.get(function.index)
-        if known is None:
-            known = self._lets[function.index] = {}
-            for let in function.facts.lets:
-                if let.value_start:
-                    name = function.text(let.pattern_start, let.pattern_end).removeprefix("mut ").strip()
-                    known.setdefault(name, []).append(let)
-        return known
-
 
 def _inner(function: Fn, type_: str) -> str:
     """Return the bare type of what a result, option or pointer holds."""
+    held = _held(type_)
+    return function.self_type if held == "Self" else held
+
+
+@lru_cache(maxsize=16_384)
+def _held(type_: str) -> str:
     type_ = type_.strip().removeprefix("->").strip()
     for _ in range(_DEPTH):
         bare = base_type(type_)
@@ -151,7 +141,4 @@ def _inner(function: Fn, type_: str) -> str:
             break
         parts = [part for part in split_list(inside[1]) if not part.startswith("'")]
         type_ = parts[0] if parts else ""
-    if type_.startswith(("(", "[", "impl ")):
-        return ""
-    bare = base_type(type_)
-    return function.self_type if bare == "Self" else bare
+    return "" if type_.startswith(("(", "[", "impl ")) else base_type(type_)

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Any, NamedTuple, TypeVar
 
-from audit.scanner.extract.facts import Call, FileFacts, Function, Region, Scope, ScopeKind
+from audit.scanner.extract.facts import Call, FileFacts, Function, Let, Region, Scope, ScopeKind
 from audit.scanner.link.cargo import Package
 from audit.scanner.link.cfg import Cfg, cfgs_of
 from audit.scanner.report import Region as ReportRegion
@@ -251,6 +251,24 @@ class Fn:
     def line(self) -> int:
         """The line of the function's name."""
         return self.unit.line(self.facts.name_start)
+
+    @cached_property
+    def calls_by_end(self) -> dict[int, list[Call]]:
+        """The calls of the function by where they end."""
+        found: dict[int, list[Call]] = {}
+        for call in self.facts.calls:
+            found.setdefault(call.end, []).append(call)
+        return found
+
+    @cached_property
+    def lets_by_name(self) -> dict[str, list[Let]]:
+        """The lets that bind a value to one name, by that."""
+        found: dict[str, list[Let]] = {}
+        for let in self.facts.lets:
+            if let.value_start:
+                name = self.text(let.pattern_start, let.pattern_end).removeprefix("mut ").strip()
+                found.setdefault(name, []).append(let)
+        return found
 
     def ancestors(self, region: int) -> list[int]:
         """Return a region and those around it, innermost first, the body last."""
