@@ -31,6 +31,7 @@ GO_ON = frozenset(
         "plan-list",
         "operator-anywhere",
         # What the library that logs in names so leads to our page, or shows nothing without its provider.
+        "parent",
         "account_login",
         "account_logout",
         "account_signup",

@@ -142,6 +142,7 @@ PAGES: Mapping[str, Need] = {
     "logout": _PUBLIC,
     "admin-log-in": _PUBLIC,
     "theme": _PUBLIC,
+    "parent": _PUBLIC,
     "overview": _LISTED,
     "account": _OWN,
     "token-revoke": _OWN,

@@ -222,6 +222,8 @@ urlpatterns = [
     path("", include("migrations_tracker.knowledge_urls")),
     path("", include("migrations_tracker.machine_urls")),
     path("", include("migrations_tracker.program_urls")),
+    # After all that has a page of its own.
+    path("", include("migrations_tracker.parent_urls")),
     # One page logs people in, and it counts who guesses.
     path("admin/login/", account.admin_log_in, name="admin-log-in"),
     path("admin/", admin.site.urls),
