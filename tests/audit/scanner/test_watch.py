@@ -177,6 +177,18 @@ def test_with_a_baseline_each_change_is_held_against_it_too(crate: Path, tmp_pat
         running.process.wait()
 
 
+def test_a_single_file_is_watched_also_when_it_is_gone_for_a_while(crate: Path) -> None:
+    running = Watched(crate / "src" / "lib.rs")
+    try:
+        running.folder = crate
+        (crate / "src" / "lib.rs").unlink()
+        running.until("does not exist", in_errors=True)
+        assert counts(running.save("src/lib.rs", DEFERRED + SECOND)) == ("1", "0", "1")
+    finally:
+        running.process.kill()
+        running.process.wait()
+
+
 def test_rules_that_are_left_out_stay_so(crate: Path) -> None:
     running = Watched(crate, "--rules", "-deferred-kernel")
     try:
