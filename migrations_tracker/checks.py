@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from django.apps import AppConfig
 from django.conf import settings
@@ -68,6 +69,26 @@ CHECKS = (
         summary="HTTPS is on, and CSRF_TRUSTED_ORIGINS is empty behind a proxy.",
         hint="Name the origin that browsers use, such as `https://audit.example.org`, or forms are refused.",
         is_wrong=lambda: settings.IS_BEHIND_PROXY and settings.IS_HTTPS and not settings.CSRF_TRUSTED_ORIGINS,
+    ),
+    ConfigurationCheck(
+        id="migrations_tracker.W003",
+        level=WARNING,
+        summary="OIDC_SERVER is reached without TLS.",
+        hint="Whoever stands in between can say who logs in: its address begins with `https://`.",
+        is_wrong=lambda: (
+            bool(settings.OIDC_SERVER)
+            and not settings.OIDC_SERVER.startswith("https://")
+            and urlsplit(settings.OIDC_SERVER).hostname not in LOCAL_HOSTS
+        ),
+    ),
+    ConfigurationCheck(
+        id="migrations_tracker.W004",
+        level=WARNING,
+        summary="OIDC_SERVER is set without OIDC_CLIENT_ID or OIDC_CLIENT_SECRET.",
+        hint="The provider gives both where `SITE_URL/account/oidc/oidc/login/callback/` is registered.",
+        is_wrong=lambda: (
+            bool(settings.OIDC_SERVER) and not (settings.OIDC_CLIENT_ID and settings.OIDC_CLIENT_SECRET)
+        ),
     ),
 )
 

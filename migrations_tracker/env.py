@@ -43,6 +43,14 @@ class Environment:
         self._note(name, "text", default, meaning)
         return self.source.get(name) or default
 
+    def choice(self, name: str, words: tuple[str, ...], *, default: str, meaning: str) -> str:
+        """Read one of some words; another is an error, never silently the weakest."""
+        self._note(name, "choice", default, meaning)
+        word = (self.source.get(name) or default).strip().lower()
+        if word not in words:
+            raise ImproperlyConfigured(f"{name} is `{word}`: write one of {', '.join(words)}.")
+        return word
+
     def flag(self, name: str, *, default: bool, meaning: str) -> bool:
         """Read a yes or no; anything but the usual spellings is an error, never a silent no."""
         self._note(name, "yes or no", "yes" if default else "no", meaning)

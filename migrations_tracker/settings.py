@@ -139,8 +139,9 @@ AUTHENTICATION_BACKENDS = ["migrations_tracker.access.RoleBackend"]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "login"
-SECOND_FACTOR = env.text(
+SECOND_FACTOR = env.choice(
     "SECOND_FACTOR",
+    ("off", "optional", "required"),
     default="off",
     meaning="`optional` lets people protect their log-in by codes of an authenticator app, `required` makes "
     "everybody; `off` offers none, but whoever has one is still asked for it.",

@@ -87,6 +87,13 @@ def test_every_variable_of_the_app_is_one_that_the_settings_read() -> None:
     assert set(SERVICES["web"]["environment"]) <= read
 
 
+def test_every_variable_of_the_settings_reaches_the_app() -> None:
+    """One that stands in `.env` and goes no further would silently be the default: no second factor, say."""
+    read = {variable.name for variable in settings.env.variables}
+    in_the_volume = {name for name in read if name.endswith(("_DIR", "_ROOT"))}
+    assert read - in_the_volume - {"DEBUG"} == set(SERVICES["web"]["environment"])
+
+
 def test_the_example_names_only_variables_that_exist() -> None:
     read = {variable.name for variable in settings.env.variables} | ONLY_COMPOSE
     named = re.findall(r"^#?([A-Z_]+)=", (ROOT / ".env.example").read_text(), flags=re.MULTILINE)

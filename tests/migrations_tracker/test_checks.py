@@ -15,6 +15,9 @@ GOOD = {
     "IS_HTTPS": True,
     "IS_BEHIND_PROXY": True,
     "CSRF_TRUSTED_ORIGINS": ["https://audit.example.org"],
+    "OIDC_SERVER": "https://login.example.org/realms/team",
+    "OIDC_CLIENT_ID": "ferroaudit",
+    "OIDC_CLIENT_SECRET": "secret",
 }
 
 
@@ -36,6 +39,8 @@ def test_a_good_configuration_is_passed(settings: Settings) -> None:
         ("migrations_tracker.E003", {"CELERY_BROKER_URL": "http://broker"}),
         ("migrations_tracker.W001", {"DEBUG": True}),
         ("migrations_tracker.W002", {"CSRF_TRUSTED_ORIGINS": []}),
+        ("migrations_tracker.W003", {"OIDC_SERVER": "http://login.example.org"}),
+        ("migrations_tracker.W004", {"OIDC_CLIENT_SECRET": ""}),
     ],
 )
 def test_each_mistake_is_found_by_its_own_check(

@@ -92,3 +92,11 @@ def test_every_variable_of_the_settings_is_explained() -> None:
     from migrations_tracker import settings
 
     assert [variable.name for variable in settings.env.variables if not variable.meaning.endswith(".")] == []
+
+
+def test_a_word_that_is_none_of_the_choices_is_an_error() -> None:
+    words = ("off", "required")
+    for said, meant in (("Required ", "required"), ("", "off"), ("off", "off")):
+        assert Environment({"FACTOR": said}).choice("FACTOR", words, default="off", meaning="x") == meant
+    with pytest.raises(ImproperlyConfigured, match="FACTOR is `on`: write one of off, required"):
+        Environment({"FACTOR": "on"}).choice("FACTOR", words, default="off", meaning="x")
