@@ -69,6 +69,8 @@ def access_check(request: HttpRequest, user: User) -> None:
         raise PermissionDenied("Nobody has said who may do this.")
     if need.scope not in (Scope.REPOSITORY, Scope.SYSTEM):
         return
+    if need.owner is not None and need.owner.is_field and _holds_nul(request, need.owner.names):
+        raise Http404("Nothing here has such a name.")
     standing = standing_of(user)
     needed = need.role_for(is_safe=request.method in SAFE)
     if needed is Role.NOBODY and request.method not in SAFE:
@@ -118,10 +120,14 @@ def _named(owner: Owner, request: HttpRequest, arguments: Mapping[str, Any]) -> 
     if not owner.is_field:
         return arguments[owner.names]
     given = {str(values[owner.names]) for values in (request.POST, request.GET) if values.get(owner.names)}
-    # The check and the view must mean the same one: two names, or one that no row can have, are none.
-    if len(given) > 1 or any("\0" in one for one in given):
+    # The check and the view must mean the same one: two names are none.
+    if len(given) > 1:
         return None
     return next(iter(given), "")
+
+
+def _holds_nul(request: HttpRequest, field: str) -> bool:
+    return any("\0" in one for values in (request.POST, request.GET) for one in values.getlist(field))
 
 
 def _sentence(needed: Role, role: Role, scope: Scope) -> str:

@@ -31,7 +31,7 @@ def api_token_create(
     expires_at: datetime | None = None,
 ) -> tuple[ApiToken, str]:
     """Make a token; its text is returned this once and kept nowhere."""
-    name = name.replace("\0", "").strip()
+    name = "".join(one for one in name if one.isprintable()).strip()
     if not name or len(name) > 100:
         raise PlanError("Give the token a name of at most 100 characters, such as where it is used.")
     if expires_at is not None and expires_at <= timezone.now():

@@ -34,7 +34,8 @@ def saved_filter_keep(
     *, owner: User, repository: Repository, name: str, query: QueryDict, is_shared: bool
 ) -> SavedFilter:
     """Keep a filter under a name; the same name again is the same filter, changed."""
-    name = name.replace("\0", "").strip()
+    # What can't be seen makes a name of nothing, or one that reads as another.
+    name = "".join(one for one in name if one.isprintable()).strip()
     if not name:
         raise PlanError("Give the filter a name.")
     if len(name) > 100:

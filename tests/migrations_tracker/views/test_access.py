@@ -34,6 +34,7 @@ from migrations_tracker.models import (
     SiteMigration,
     Subscription,
 )
+from migrations_tracker.roles import PAGES
 from migrations_tracker.selectors.site_list import SiteFilters
 from migrations_tracker.services.api_tokens import api_token_create
 from migrations_tracker.services.bulk_changes import bulk_change_create
@@ -347,3 +348,13 @@ def test_no_page_takes_more_queries_when_there_is_more_to_show(
     ):
         with django_assert_max_num_queries(MAX_QUERIES):
             assert root_client.get(address).status_code == 200, address
+
+
+FORMS_THAT_NAME = sorted(name for name, need in PAGES.items() if need.owner and need.owner.is_field)
+
+
+@pytest.mark.parametrize("name", FORMS_THAT_NAME)
+def test_a_form_that_names_what_nothing_can_be_named_is_refused(root_client: Client, name: str) -> None:
+    need = PAGES[name]
+    assert need.owner is not None
+    assert root_client.post(reverse(name), {need.owner.names: "a\0"}).status_code in {404, 405}

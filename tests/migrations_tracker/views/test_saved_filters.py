@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from audit.models import FallbackSite, Repository
 from migrations_tracker.errors import PlanError
-from migrations_tracker.models import SavedFilter
+from migrations_tracker.models import Membership, SavedFilter
 from migrations_tracker.roles import Role
 from migrations_tracker.services.saved_filters import saved_filter_drop, saved_filter_keep
 from tests.factories import make_member, make_repository, make_user
@@ -85,3 +85,45 @@ def test_a_filter_of_somebody_else_can_not_be_dropped(
     assert root_client.post(reverse("filter-drop", args=[pk])).status_code == 404
     assert ada_client.post(reverse("filter-drop", args=[pk])).status_code == 302
     assert not SavedFilter.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"), [("a\0b", "ab"), ("a\u202eb", "ab"), (" a\nb\u200b ", "ab"), ("<q>", "<q>")]
+)
+def test_a_name_holds_nothing_that_can_not_be_seen(
+    site: FallbackSite, repository: Repository, ada_client: Client, given: str, kept: str
+) -> None:
+    keep(ada_client, repository, given)
+    assert SavedFilter.objects.get().name == kept
+    assert "<q>" not in shown(ada_client, repository)
+
+
+@pytest.mark.parametrize("name", ["", "\0", "\u200b", "x" * 101, "x" * 5000])
+def test_a_name_that_is_none_or_too_long_keeps_nothing(
+    repository: Repository, ada_client: Client, name: str
+) -> None:
+    keep(ada_client, repository, name)
+    assert not SavedFilter.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "query", ["%00", "rule=%ff", "rule=" + "x" * 3000, "sort=none&columns=none&level=none&gone=1"]
+)
+def test_a_query_that_means_nothing_opens_or_is_refused(
+    site: FallbackSite, repository: Repository, ada_client: Client, query: str
+) -> None:
+    keep(ada_client, repository, query=query)
+    for row in SavedFilter.objects.all():
+        assert ada_client.get(row.get_absolute_url()).status_code == 200
+
+
+def test_who_has_lost_the_role_finds_no_filter_of_the_repository(
+    site: FallbackSite, repository: Repository, ada: User, ada_client: Client
+) -> None:
+    keep(ada_client, repository, "shared-and-mine", is_shared="on")
+    row = SavedFilter.objects.get()
+    assert "shared-and-mine" in shown(ada_client, repository)
+    Membership.objects.filter(user=ada).delete()
+    assert "shared-and-mine" not in shown(ada_client, repository)
+    assert ada_client.post(reverse("filter-drop", args=[row.pk])).status_code == 404
+    assert SavedFilter.objects.exists()
