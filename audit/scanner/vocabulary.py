@@ -6,7 +6,8 @@ A pure function of text, for comments, documentation, changelogs and commit mess
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -82,7 +83,7 @@ _ROOTS = (
     *("availab", "present", "possible", "supported", "found", "detected", "installed"),
 )
 _TELLING = re.compile(rf"{_BACK}|{_BEST_EFFORT}|{_READY}", re.IGNORECASE)
-_SUBJECT = re.compile(rf"cpu|host|{_BEST_EFFORT}", re.IGNORECASE)
+_SUBJECT = re.compile("cpu|host|effort", re.IGNORECASE)
 # What is denied, undone, or told of others right before the phrase's core is no claim.
 _CORE = re.compile(rf"{_BACK}|{_BEST_EFFORT}|otherwise|else\b", re.IGNORECASE)
 _DENIAL = _any(
@@ -110,12 +111,28 @@ _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)", re.MULTILINE 
 _MENTION = re.compile(
     r"`[^`\n]+`|\"[^\"\n]{1,200}\"|\u201c[^\u201d]{1,200}\u201d|\u00ab[^\u00bb]{1,200}\u00bb"
 )
+# What is written into a text and is none of its words: emphasis, links, inline tags, marks of a quoted block,
+# and characters that nobody sees. An underscore within a word is a name's, an asterisk before a space is that
+# of a list.
+_INVISIBLE = "[\u00ad\u200b-\u200d\u2060\ufeff]|&shy;|&zwnj;|&#173;"
+_TAGS = _any("a", "b", "code", "em", "i", "kbd", "mark", "s", "span", "strong", "sub", "sup", "u")
+_MARK = re.compile(
+    rf"{_INVISIBLE}|!?\[(?=[^\[\]\n]*\][(\[])|\]\([^()\n]*\)|\]\[[^\[\]\n]*\]|</?{_TAGS}\b[^<>\n]*>"
+    r"|[*~]+(?=[^\s*~])|(?<=[^\s*~])[*~]+|(?<!\w)_+(?=[^\s_])|(?<=[^\s_])_+(?!\w)|^[ \t]*>[ \t>]*",
+    re.IGNORECASE | re.MULTILINE,
+)
+_UNSEEN = re.compile(_INVISIBLE, re.IGNORECASE)
+# A word or three between ticks or quotes are words of the sentence, as in "falls back to the `CPU` on error".
+_FEW_WORDS = re.compile(r"[A-Za-z][A-Za-z'-]*(?: [A-Za-z][A-Za-z'-]*){0,2}")
+_JOINER = "\u2060"
 _PARAGRAPH_END = re.compile(r"\n[ \t]*\n")
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n[ \t]*\n|\n(?=[ \t]*(?:[-*+]|\d+\.|#{1,6}|\|)[ \t])")
 
 
 def may_claim(text: str) -> bool:
     """Say whether a text has the words that no phrase can do without: that is soon told."""
+    if not text.isascii() or "&" in text:
+        text = _UNSEEN.sub("", text)
     lower = text.lower()
     return any(root in lower for root in _ROOTS) and _SUBJECT.search(text) is not None
 
@@ -123,18 +140,39 @@ def may_claim(text: str) -> bool:
 def forbidden_phrases(text: str) -> tuple[Phrase, ...]:
     """Return the phrases of a text that claim GPU work and hide a fallback: one a sentence, in order.
 
-    A phrase is no claim when it is denied ("never falls back ..", "removed the .."), quoted or code, or when
-    its paragraph says that the fallback is opt-in and names the variable. Code blocks are left out.
+    A phrase is no claim when it is denied ("never falls back ..", "removed the .."), when the whole of it is
+    quoted or code, as in a list of what may not be said, or when its paragraph says that the fallback is
+    opt-in and names the variable. Code blocks are left out. Emphasis, links, and quotes or ticks around a few
+    of its words are no part of a sentence; a phrase's place and text are those of the original.
     """
     if not may_claim(text):
         return ()
-    plain = _MENTION.sub(_blank, _FENCE.sub(_blank, text) if "```" in text or "~~~" in text else text)
+    plain = _MENTION.sub(_mention, _FENCE.sub(_blank, text) if "```" in text or "~~~" in text else text)
+    bare, places = _without_marks(plain)
     found: list[Phrase] = []
-    for start, end in _spans(plain, _SENTENCE_END):
-        phrase = _phrase_in(plain, start, end)
-        if phrase is not None and not _is_opt_in(text, phrase):
-            found.append(phrase._replace(text=" ".join(text[phrase.start : phrase.end].split())))
+    for start, end in _spans(bare, _SENTENCE_END):
+        phrase = _phrase_in(bare, start, end)
+        if phrase is None:
+            continue
+        first, last = places[phrase.start], places[phrase.end - 1] + 1
+        phrase = phrase._replace(start=first, end=last, text=" ".join(text[first:last].split()))
+        if not _is_opt_in(text, phrase):
+            found.append(phrase)
     return tuple(found)
+
+
+def _without_marks(text: str) -> tuple[str, Sequence[int]]:
+    """Return the words of a text as people read them, and where in it each character stands."""
+    parts, places, at = [], array("l"), 0
+    for match in _MARK.finditer(text):
+        parts.append(text[at : match.start()])
+        places.extend(range(at, match.start()))
+        at = match.end()
+    if not parts:
+        return text, range(len(text))
+    parts.append(text[at:])
+    places.extend(range(at, len(text)))
+    return "".join(parts), places
 
 
 def _phrase_in(plain: str, start: int, end: int) -> Phrase | None:
@@ -175,6 +213,14 @@ def _spans(text: str, separator: re.Pattern[str]) -> Iterator[tuple[int, int]]:
         yield start, match.end()
         start = match.end()
     yield start, len(text)
+
+
+def _mention(match: re.Match[str]) -> str:
+    """Blank what is quoted or code; a few words that are no phrase by themselves are the sentence's."""
+    inner = match[0][1:-1]
+    if not _FEW_WORDS.fullmatch(inner) or any(one.search(inner) for _, one in _compiled()):
+        return _blank(match)
+    return f"{_JOINER}{inner}{_JOINER}"
 
 
 def _blank(match: re.Match[str]) -> str:

@@ -32,7 +32,10 @@ class Command(BaseCommand):
                 for phrase in forbidden_phrases(text):
                     count += 1
                     line = text.count("\n", 0, phrase.start) + 1
-                    self.stdout.write(f"{name}:{line}: says \u201c{phrase.text}\u201d ({phrase.form})")
+                    column = phrase.start - text.rfind("\n", 0, phrase.start)
+                    self.stdout.write(
+                        f"{name}:{line}:{column}: says \u201c{phrase.text}\u201d ({phrase.form})"
+                    )
         if count:
             raise CommandError(f"{count} forbidden phrase{'s' if count > 1 else ''}, see policy clause W2.")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,7 +28,26 @@ CLAIMS = [
     ("Falls back to the CPU on error unless NO_GPU_FALLBACK is set, opt-in.", "falls-back-on-error"),
 ]
 
+MARKED_CLAIMS = [
+    ("falls **back** silently to the CPU if the kernel fails", "falls-back-on-error"),
+    ("Falls back to the `CPU` on error", "falls-back-on-error"),
+    ('It "gracefully" falls back to the CPU.', "automatic-fallback"),
+    (
+        "[Best-effort](https://example.org/an/address/that/fills/a/window) GPU support",
+        "best-effort-support",
+    ),
+    ("Best-effort [GPU support][1]", "best-effort-support"),
+    ("> It gracefully falls\n> back to the CPU.", "automatic-fallback"),
+    ("automa\u00adtic C\u00adPU fall\u200bback", "automatic-fallback"),
+    ("Works on GPU when avail&shy;able, <em>CPU</em> otherwise", "gpu-when-available"),
+    ("- **Best-effort** ~~GPU~~ __support__", "best-effort-support"),
+]
+
 NO_CLAIMS = [
+    "It **never** falls back to the CPU on error.",
+    'Forbidden:\n- `automatic CPU fallback`\n- "best-effort GPU support"\n- `falls back to CPU on error`\n',
+    "*Silent* CPU fallback when the allocation on the GPU fails: the caller is told nothing.",
+    "* Falls back\n* to the CPU on error",
     "Implemented X on GPU; returns `Err(GpuError::Unsupported)` when GPU not available",
     "Implemented X on GPU; opt-in CPU fallback gated by `FERROTORCH_ENABLE_GPU_FALLBACK`, logs a warning",
     "Removed silent CPU fallback in X; now returns an error",
@@ -47,7 +68,7 @@ NO_CLAIMS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "form"), CLAIMS)
+@pytest.mark.parametrize(("text", "form"), [*CLAIMS, *MARKED_CLAIMS])
 def test_a_claim_is_found_with_its_form(text: str, form: str) -> None:
     assert [phrase.form for phrase in forbidden_phrases(text)] == [form]
 
@@ -89,3 +110,20 @@ def test_a_phrase_lies_in_its_text_and_says_what_stands_there(text: str) -> None
     for phrase in forbidden_phrases(text):
         assert 0 <= phrase.start < phrase.end <= len(text)
         assert phrase.text == " ".join(text[phrase.start : phrase.end].split())
+
+
+EMPHASIS = st.sampled_from(["", "*", "**", "***", "_", "__", "~~", "<b>"])
+
+
+@given(st.sampled_from(CLAIMS), st.data())
+def test_emphasis_at_the_bounds_of_words_hides_no_phrase(claim: tuple[str, str], data: st.DataObject) -> None:
+    words = [part for part in re.split(r"(\s+)", claim[0]) if part]
+    decorated = ""
+    for word in words:
+        mark = "" if word.isspace() else data.draw(EMPHASIS)
+        decorated += f"{mark}{word}{mark.replace('<', '</')}"
+    (plain,), (phrase,) = forbidden_phrases(claim[0]), forbidden_phrases(decorated)
+    assert phrase.form == plain.form
+    bare = re.sub(r"</?b>|[*~]|(?<!\w)_+|_+(?!\w)", "", phrase.text)
+    assert bare == plain.text
+    assert decorated[phrase.start :].startswith(phrase.text.split()[0])

@@ -52,11 +52,11 @@ def test_what_can_not_be_reported_is_said(
 
 def test_a_forbidden_phrase_is_found_in_a_file_with_its_line(tmp_path: Path) -> None:
     text = tmp_path / "notes.md"
-    text.write_text("# Notes\n\nThe kernel falls back to CPU on error.\n")
+    text.write_text("# Notes\n\nThe kernel *falls* back to CPU on error.\n")
     out = StringIO()
     with pytest.raises(CommandError, match="1 forbidden phrase"):
         call_command("vocabulary_check", str(text), stdout=out)
-    assert f"{text}:3: says" in out.getvalue()
+    assert f"{text}:3:13: says" in out.getvalue()
 
 
 def test_commit_messages_are_checked_one_by_one(tmp_path: Path) -> None:
