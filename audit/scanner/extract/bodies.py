@@ -6,8 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from itertools import repeat
-from operator import itemgetter
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from tree_sitter import Node
 
@@ -18,9 +17,11 @@ _GENERIC_CALLEE = re.compile(rb"(\w+)\s*::\s*<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>$
 _BLANK = re.compile(rb"\s*")
 _WHITE = frozenset(b" \n\r\t")
 _QUESTION = ord("?")
+# A path or fields, link by link: it holds no parenthesis but the one behind it. `if ::f() {..}.g()` is none.
+_SIMPLE = re.compile(rb"(?!\s*(?:if|match|while|for)\b)[\w\s.:?]+")
+_TWO_WORDS = re.compile(rb"\w\s+\w")
 _COMMENTS = frozenset({"line_comment", "block_comment"})
 _FAR = 1 << 62
-_region_start = itemgetter(2)
 
 
 # Before its region is known: start, start of the arguments, kind, name, end, start of the name, is it tried.
@@ -30,10 +31,22 @@ RawExit = tuple[int, int, str]
 # The fields of a let but the region.
 RawLet = tuple[int, int, int, int, int, int]
 _Spans = list[tuple[int, int]]
+# Kind, name and the name's length; no kind where more is to be looked at, and no length where the parenthesis
+# that was found may be another one.
+_Callee = tuple[str, str, int]
 Event = TypeVar("Event", RawCall, RawExit, RawLet)
 
 # What named tuples make themselves of, without the detour through their constructors.
 _new = tuple.__new__
+
+
+class _Starts(NamedTuple):
+    """The offsets at which the events of each kind begin."""
+
+    calls: list[int]
+    exits: list[int]
+    lets: list[int]
+    regions: list[int]
 
 
 class Events:
@@ -43,7 +56,7 @@ class Events:
     shared out, so that each is made into a fact once.
     """
 
-    __slots__ = ("calls", "exits", "lets", "regions")
+    __slots__ = ("calls", "exits", "lets", "regions", "starts")
 
     def __init__(
         self, calls: list[RawCall], exits: list[RawExit], lets: list[RawLet], regions: list[Region]
@@ -53,6 +66,13 @@ class Events:
         self.lets = sorted(lets)
         # A region that encloses another comes first: by start, then by falling end.
         self.regions = sorted(regions, key=lambda region: (region.start, -region.end))
+        # Offsets alone are searched several times as fast as what begins with them.
+        self.starts = _Starts(
+            [raw[0] for raw in self.calls],
+            [raw[0] for raw in self.exits],
+            [raw[0] for raw in self.lets],
+            [region.start for region in self.regions],
+        )
 
     def within(
         self, body: tuple[int, int], tail: tuple[int, int], holes: _Spans
@@ -61,10 +81,10 @@ class Events:
 
         Regions are nested, and each event is given the innermost one. `tail` is the span of the body's value.
         """
-        calls = _between(self.calls, body, holes)
-        exits = _between(self.exits, body, holes)
-        lets = _between(self.lets, body, holes)
-        regions = _regions_between(self.regions, body, holes)
+        calls = _between(self.calls, self.starts.calls, body, holes)
+        exits = _between(self.exits, self.starts.exits, body, holes)
+        lets = _between(self.lets, self.starts.lets, body, holes)
+        regions = _regions_between(self.regions, self.starts.regions, body, holes)
         root = Region(RegionKind.BODY, 0, *body, 0, 0, 0, 0, 0, 0, *tail)
         if not regions:
             return (
@@ -89,11 +109,13 @@ class Events:
     def outside(self, spans: _Spans) -> list[Call]:
         """Return the calls in none of the sorted, disjoint spans."""
         found: list[Call] = []
+        starts = self.starts.calls
         following = 0
         for start, end in (*spans, (_FAR, _FAR)):
-            stop = bisect_left(self.calls, (start,), following)
-            found += _made_calls(self.calls[following:stop], repeat(0))
-            following = bisect_left(self.calls, (end,), stop)
+            stop = bisect_left(starts, start, following)
+            if stop > following:
+                found += _made_calls(self.calls[following:stop], repeat(0))
+            following = bisect_left(starts, end, stop)
         return found
 
 
@@ -108,15 +130,17 @@ def _made_calls(calls: list[RawCall], regions: Iterable[int]) -> tuple[Call, ...
     )
 
 
-def _between(events: list[Event], body: tuple[int, int], holes: _Spans) -> list[Event]:
-    found = events[bisect_left(events, (body[0],)) : bisect_left(events, (body[1],))]
+def _between(events: list[Event], starts: list[int], body: tuple[int, int], holes: _Spans) -> list[Event]:
+    first = bisect_left(starts, body[0])
+    found = events[first : bisect_left(starts, body[1], first)]
     return [event for event in found if not _in_holes(event[0], holes)] if holes else found
 
 
-def _regions_between(regions: list[Region], body: tuple[int, int], holes: _Spans) -> list[Region]:
-    found = regions[
-        bisect_left(regions, body[0], key=_region_start) : bisect_left(regions, body[1], key=_region_start)
-    ]
+def _regions_between(
+    regions: list[Region], starts: list[int], body: tuple[int, int], holes: _Spans
+) -> list[Region]:
+    first = bisect_left(starts, body[0])
+    found = regions[first : bisect_left(starts, body[1], first)]
     return [region for region in found if not _in_holes(region.start, holes)] if holes else found
 
 
@@ -192,34 +216,56 @@ def tail_of(body: Node | None) -> tuple[int, int]:
 
 
 def _calls(source: bytes, text: Parsed) -> list[RawCall]:
-    # An argument list ends where its call ends, and no two calls end at the same byte.
-    arguments = {end: start for start, end in [node.byte_range for node in text.nodes("arguments")]}
-    names: dict[bytes, str] = {}
+    """Return the calls, in order: those that are chained begin alike, each behind the one before it."""
+    nodes = {node.byte_range: node for node in text.nodes("call")}
+    # What is written before a parenthesis, where a call begins with it and where a chain goes on with it.
+    leading: dict[bytes, _Callee] = {}
+    chained: dict[bytes, _Callee] = {}
     altered = text.text
-    rfind = altered.rfind
+    find = altered.find
+    # What the parser passed over may hold parentheses that are no call's.
+    is_broken = text.root.has_error
     found: list[RawCall] = []
     add = found.append
     padded = source + b" "
-    for start, end in [node.byte_range for node in text.nodes("call")]:
-        opening = arguments[end]
-        dot, colon = rfind(b".", start, opening), rfind(b":", start, opening)
-        if dot > colon:
-            kind, name_start = CallKind.METHOD, dot + 1
-        elif colon >= 0:
-            kind, name_start = CallKind.PATH, colon + 1
-        else:
-            kind, name_start = CallKind.PLAIN, start
-        name = altered[name_start:opening]
-        known = names.get(name)
+    previous = previous_end = -1
+    for span in sorted(nodes):
+        start, end = span
+        known_callees, callee_start = (chained, previous_end) if start == previous else (leading, start)
+        opening = _opening(nodes[span]) if is_broken else find(b"(", callee_start, end)
+        callee = altered[callee_start:opening]
+        known = known_callees.get(callee)
         if known is None:
-            if not _is_identifier(name):
-                add(_irregular_call(source, altered, (start, end, opening)))
-                continue
-            known = names[name] = name.decode("utf-8", "replace")
+            known = known_callees[callee] = _callee(callee, is_leading=known_callees is leading)
+        previous, previous_end = span
+        kind, name, length = known
+        if not kind:
+            if not length:
+                opening = _opening(nodes[span])
+            add(_irregular_call(source, altered, (start, end, opening)))
+            continue
         following = padded[end]
         is_tried = following == _QUESTION or (following in _WHITE and _tried(source, end))
-        add((start, opening, kind, known, end, name_start, is_tried))
+        add((start, opening, kind, name, end, opening - length, is_tried))
     return found
+
+
+def _callee(text: bytes, *, is_leading: bool) -> _Callee:
+    """Tell what is written between the start of a call, or of a chain's next link, and a parenthesis."""
+    if not _SIMPLE.fullmatch(text) or _TWO_WORDS.search(text):
+        return ("", "", 0)
+    dot, colon = text.rfind(b"."), text.rfind(b":")
+    name = text[max(dot, colon) + 1 :]
+    if not _is_identifier(name) or (max(dot, colon) < 0 and not is_leading):
+        return ("", "", len(text))
+    kind = CallKind.METHOD if dot > colon else CallKind.PATH if colon >= 0 else CallKind.PLAIN
+    return (kind, name.decode("utf-8", "replace"), len(name))
+
+
+def _opening(call: Node) -> int:
+    """Return where the arguments of a call start."""
+    arguments = call.child_by_field_name("arguments")
+    return call.end_byte - 1 if arguments is None else arguments.start_byte
 
 
 def _irregular_call(source: bytes, altered: bytes, span: tuple[int, int, int]) -> RawCall:

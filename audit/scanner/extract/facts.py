@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-EXTRACTOR_VERSION = 3
+EXTRACTOR_VERSION = 4
 
 
 class CallKind:

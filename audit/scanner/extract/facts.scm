@@ -12,7 +12,7 @@
 (attribute_item) @attribute
 (inner_attribute_item) @inner_attribute
 (use_declaration) @use
-(call_expression arguments: (arguments) @arguments) @call
+(call_expression) @call
 (if_expression) @if
 (match_expression) @match
 (let_declaration) @let

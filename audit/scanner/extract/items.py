@@ -15,6 +15,7 @@ from audit.scanner.extract.macros import TokenTree
 from audit.scanner.extract.syntax import Parsed
 
 _BLANK = re.compile(rb"\s*")
+_NO_MARK = (1 << 62, 0, False)
 _SPACES = re.compile(r"\s+")
 # Strings are one token each, so that what they hold splits nothing; `->` and `=>` close no bracket.
 _LIST_TOKEN = re.compile(r'r(#*)".*?"\1|"(?:\\.|[^"\\])*"|[-=]>|[(\[{<>}\]),]', re.DOTALL)
@@ -34,21 +35,18 @@ class Attachments:
         )
         self._by_item: dict[int, tuple[tuple[str, ...], int]] = {}
         attributes: list[str] = []
-        first = previous_end = -1
-        following = -1
-        for start, end, is_attribute in marks:
-            if start != following and previous_end != -1:
-                self._by_item[following] = (tuple(attributes), first)
-                attributes, first = [], -1
+        first = -1
+        for (start, end, is_attribute), (following, _, _) in zip(marks, [*marks[1:], _NO_MARK], strict=False):
             if first < 0:
                 first = start
             if is_attribute:
                 attributes.append(_flat(source[start:end]))
-            blank = _BLANK.match(source, end)
-            following = blank.end() if blank is not None else end
-            previous_end = end
-        if previous_end != -1:
-            self._by_item[following] = (tuple(attributes), first)
+            # What comes next carries it on if but blanks lie between; overlaid texts say comments twice.
+            between = source[end:following]
+            if following < end or (between and not between.isspace()):
+                blank = _BLANK.match(source, end)
+                self._by_item[blank.end() if blank is not None else end] = (tuple(attributes), first)
+                attributes, first = [], -1
 
     def attributes(self, start: int) -> tuple[str, ...]:
         """Return the attributes of the item that starts here, as written."""

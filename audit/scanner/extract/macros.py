@@ -45,7 +45,7 @@ def open_arguments(source: bytes, kept: Sequence[tuple[int, int]] = ()) -> bytes
     for match in _OPENING.finditer(source):
         mark = match.start()
         name = _name_before(source, mark)
-        if not name or any(start <= mark - len(name) < end for start, end in kept):
+        if not name or (kept and any(start <= mark - len(name) < end for start, end in kept)):
             continue
         if match[1] == b"[":
             if name == b"vec":
