@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.apps import apps
 from django.contrib import admin
 
 from audit.admin import ReadOnlyAdmin
@@ -20,4 +21,12 @@ class TransitionAdmin(ReadOnlyAdmin):
     list_filter = ("cause", "to_status")
 
 
+class AccountEventAdmin(ReadOnlyAdmin):
+    """What an account was before each change, and who changed it."""
+
+    list_display = ("username", "pgh_label", "pgh_created_at", "is_active", "is_staff", "is_superuser")
+    list_filter = ("pgh_label", "is_superuser")
+
+
 admin.site.register((Comment, Suppression), ReadOnlyAdmin)
+admin.site.register(apps.get_model("migrations_tracker", "AccountEvent"), AccountEventAdmin)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from migrations_tracker.models.access import ApiAnswer, ApiToken, LoginFailure, TokenScope
+from migrations_tracker.models.access import Account, ApiAnswer, ApiToken, LoginFailure, TokenScope
 from migrations_tracker.models.attachment import Attachment
 from migrations_tracker.models.bulk import BulkChange, BulkChangeItem, ItemState
 from migrations_tracker.models.comment import Comment
@@ -20,6 +20,7 @@ from migrations_tracker.models.watching import Mention, Watch, WatchReason, Watc
 
 __all__ = [
     "Absence",
+    "Account",
     "ApiAnswer",
     "ApiToken",
     "Attachment",

@@ -1,13 +1,33 @@
-"""How people and programs come in: tokens, and log-ins that failed."""
+"""How people and programs come in: accounts, tokens, and log-ins that failed."""
 
 from __future__ import annotations
 
 import pghistory
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import models
 from django.db.models import Q
 
 from audit.models.append_only import EVENTS_KEPT
+
+ACCOUNT_FIELDS = ("username", "email", "is_active", "is_staff", "is_superuser")
+
+
+@pghistory.track(
+    pghistory.InsertEvent("added"),
+    pghistory.UpdateEvent("changed", row=pghistory.Old, condition=pghistory.AnyChange(*ACCOUNT_FIELDS)),
+    pghistory.DeleteEvent("removed", row=pghistory.Old),
+    fields=list(ACCOUNT_FIELDS),
+    model_name="AccountEvent",
+    app_label="migrations_tracker",
+    obj_field=pghistory.ObjForeignKey(related_name="account_events", related_query_name="account_events"),
+    meta=EVENTS_KEPT,
+)
+class Account(User):
+    """A person as the history keeps them: who may do everything is said nowhere else."""
+
+    class Meta:
+        proxy = True
 
 
 class TokenScope(models.TextChoices):

@@ -10,6 +10,7 @@ import pytest
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, generate_totp_secret, hotp_value
 from allauth.usersessions.models import UserSession
+from django.apps import apps
 from django.contrib.auth.models import User
 from django.core.cache import caches
 from django.core.cache.backends.db import DatabaseCache
@@ -249,3 +250,28 @@ def test_who_is_switched_off_is_out_for_good_also_once_they_are_back(ada: User) 
     token.refresh_from_db()
     assert token.revoked_at is not None
     assert api_token_use(text=other) is not None
+
+
+@pytest.mark.django_db
+def test_who_may_do_everything_and_since_whom_is_in_the_history(ada: User, root_client: Client) -> None:
+    root = User.objects.get(username="root")
+    address = reverse("admin:auth_user_change", args=[ada.pk])
+    form = root_client.get(address).context["adminform"].form
+    sent = {name: value for name, value in form.initial.items() if isinstance(value, str)}
+    sent |= {
+        "date_joined_0": "2026-11-28",
+        "date_joined_1": "12:00:00",
+        "is_active": "on",
+        "is_superuser": "on",
+    }
+    assert root_client.post(address, sent).status_code == 302
+    assert User.objects.get(pk=ada.pk).is_superuser
+    events = apps.get_model("migrations_tracker", "AccountEvent")._default_manager.filter(pgh_obj=ada.pk)
+    added, changed = events.order_by("pgh_id")
+    assert (added.pgh_label, added.is_superuser) == ("added", False)
+    assert (changed.pgh_label, changed.is_superuser, changed.username) == ("changed", False, "ada")
+    assert changed.pgh_context.metadata["user"] == root.pk
+    User.objects.filter(pk=ada.pk).update(last_login=timezone.now())
+    assert events.count() == 2, "that somebody logs in changes no account"
+    page = root_client.get(reverse("admin:migrations_tracker_accountevent_changelist"))
+    assert "ada" in page.content.decode()
