@@ -28,7 +28,7 @@ from migrations_tracker.selectors.standings import repository_ids_seen_by
 PAGE_SIZE = 20
 RANKED = 200
 # Of the documents that are very many, so many are ranked that have all words, that have a part of a name, and
-# that have a name whole.
+# that have a name whole: the newest, so that a question is answered alike each time.
 BULK_RANKED = 300
 MAX_QUESTION = 400
 MAX_WORDS = 14
@@ -227,9 +227,9 @@ def _ranked(filters: SearchFilters, terms: Sequence[_Term]) -> list[tuple]:  # t
             (SELECT id FROM migrations_tracker_searchdocument
              WHERE NOT is_bulk AND vector @@ %s::tsquery {narrowed}
              ORDER BY vector @@ %s::tsquery DESC, boost DESC, id DESC LIMIT {MOST_LOOKED_AT})
-            UNION (SELECT id FROM having_all LIMIT {BULK_RANKED})
-            UNION (SELECT id FROM having_part LIMIT {BULK_RANKED})
-            UNION (SELECT id FROM having_whole LIMIT {BULK_RANKED})
+            UNION (SELECT id FROM having_all ORDER BY id DESC LIMIT {BULK_RANKED})
+            UNION (SELECT id FROM having_part ORDER BY id DESC LIMIT {BULK_RANKED})
+            UNION (SELECT id FROM having_whole ORDER BY id DESC LIMIT {BULK_RANKED})
         )
         SELECT d.id, d.kind, d.key, d.address, d.title, coalesce(r.slug, ''), d.crate, d.rule_id,
             d.boost * s.rank * s.share
@@ -244,7 +244,7 @@ def _ranked(filters: SearchFilters, terms: Sequence[_Term]) -> list[tuple]:  # t
             FROM unnest(%s::text[]::tsquery[], %s::float8[]) AS asked(term, worth)
         ) AS s
         WHERE d.id = ANY (ARRAY (SELECT id FROM found)) AND s.share > 0
-        ORDER BY score DESC, d.kind, d.key
+        ORDER BY score DESC, d.kind, d.key, d.id
         LIMIT {RANKED}
     """  # noqa: S608
     exact, whole = filters.question.lower(), compounds(filters.question)

@@ -218,6 +218,23 @@ def test_of_too_many_documents_with_a_word_those_named_so_are_ranked(
     assert found[0] == f"entry:{named.pk}"
 
 
+def test_of_too_many_sites_the_newest_are_ranked_wherever_they_are_stored(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = [make_result(f"minitorch_gpu::kernels::gpu_flibber_{number}") for number in range(6)]
+    ingest(make_repository(), make_report(results))
+    search_refresh(kinds=["site"])
+    sites = SearchDocument.objects.filter(kind="site").order_by("-id")
+    newest_two = {f"site:{one.title}" for one in sites[:2]}
+    assert len(keys("flibber", kind="site")) == 6
+    monkeypatch.setattr("migrations_tracker.selectors.search.BULK_RANKED", 2)
+    assert set(keys("flibber", kind="site")) == newest_two
+    # A row that is written again is stored behind all others, and so is what is read first.
+    for one in sites[:2]:
+        SearchDocument.objects.filter(pk=one.pk).update(boost=one.boost)
+    assert set(keys("flibber", kind="site")) == newest_two
+
+
 def test_a_ruling_is_found_by_its_reason(site: FallbackSite) -> None:
     ruling = precedent_record(
         site=site,
