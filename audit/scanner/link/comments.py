@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -56,11 +57,24 @@ def _spans_with(unit: Unit, words: Sequence[bytes]) -> list[tuple[int, int]]:
     if words and not present:
         return []
     spans = unit.told_once(_spans, lambda unit: list(_spans(unit)))
-    return [
-        (start, end)
-        for start, end in spans
-        if not words or any(lower.find(word, start, end) >= 0 for word in present)
-    ]
+    if not words:
+        return spans
+    found = {index for word in present for index in _holding(lower, word, spans)}
+    return [spans[index] for index in sorted(found)]
+
+
+def _holding(text: bytes, word: bytes, spans: Sequence[tuple[int, int]]) -> Iterator[int]:
+    """Yield which of the sorted, disjoint spans hold a word: it is looked for behind each that was looked at."""
+    at = text.find(word)
+    index = 0
+    while at >= 0:
+        index = bisect_left(spans, (at + 1,), index) - 1
+        if index >= 0 and at + len(word) <= spans[index][1]:
+            yield index
+        index += 1
+        if index == len(spans):
+            return
+        at = text.find(word, spans[index][0])
 
 
 def _spans(unit: Unit) -> Iterator[tuple[int, int]]:

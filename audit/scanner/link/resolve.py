@@ -106,7 +106,7 @@ class Resolver:
         called = self._resolve(function, call)
         for path in self.passed.get((function.index, call.start, call.end), ()):
             called = called + self._at_argument(function, path)
-        found = tuple(one for one in called if can_name(function, one))
+        found = tuple([one for one in called if can_name(function, one)])
         self._given.add(function, call, found)
         return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable
 from functools import cached_property, lru_cache
 from itertools import accumulate
@@ -104,11 +105,12 @@ class Unit:
     @cached_property
     def called(self) -> dict[str, list[tuple[Fn, Call]]]:
         """The calls in functions of the file, by the name that is called."""
-        found: dict[str, list[tuple[Fn, Call]]] = {}
+        found: defaultdict[str, list[tuple[Fn, Call]]] = defaultdict(list)
         for function in self.functions or ():
             for call in function.facts.calls:
-                found.setdefault(call.name, []).append((function, call))
-        return found
+                found[call.name].append((function, call))
+        # Who asks it for a name that is not called must not add it.
+        return dict(found)
 
     @cached_property
     def has_spliced_names(self) -> bool:
