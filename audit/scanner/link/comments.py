@@ -64,7 +64,7 @@ def _spans_with(unit: Unit, words: Sequence[bytes]) -> list[tuple[int, int]]:
 
 
 def _holding(text: bytes, word: bytes, spans: Sequence[tuple[int, int]]) -> Iterator[int]:
-    """Yield which of the sorted, disjoint spans hold a word: it is looked for behind each that was looked at."""
+    """Yield which of the sorted, disjoint spans hold a word, by their index."""
     at = text.find(word)
     index = 0
     while at >= 0:
