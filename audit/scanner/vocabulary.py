@@ -6,8 +6,8 @@ A pure function of text, for comments, documentation, changelogs and commit mess
 from __future__ import annotations
 
 import re
-from array import array
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -19,6 +19,17 @@ class Phrase(NamedTuple):
     end: int
     form: str
     text: str
+
+
+class _Places(NamedTuple):
+    """Where in a text its parts stand that are left: their starts, and how far each was moved."""
+
+    starts: list[int]
+    shifts: list[int]
+
+    def of(self, offset: int) -> int:
+        """Return where in the whole text a character stands."""
+        return offset + self.shifts[bisect_right(self.starts, offset) - 1]
 
 
 def _any(*words: str) -> str:
@@ -113,15 +124,19 @@ _MENTION = re.compile(
 )
 # What is written into a text and is none of its words: emphasis, links, inline tags, marks of a quoted block,
 # and characters that nobody sees. An underscore within a word is a name's, an asterisk before a space is that
-# of a list.
-_INVISIBLE = "[\u00ad\u200b-\u200d\u2060\ufeff]|&shy;|&zwnj;|&#173;"
+# of a list. Most characters begin none of it: a pattern that starts with a class is soon done with them.
+_INVISIBLE = "\u00ad\u200b-\u200d\u2060\ufeff"
+_ENTITY = "(?i:(?:shy|zwnj|#173);)"
+_LINK = r"(?=[^\[\]\n]*\][(\[])"
 _TAGS = _any("a", "b", "code", "em", "i", "kbd", "mark", "s", "span", "strong", "sub", "sup", "u")
 _MARK = re.compile(
-    rf"{_INVISIBLE}|!?\[(?=[^\[\]\n]*\][(\[])|\]\([^()\n]*\)|\]\[[^\[\]\n]*\]|</?{_TAGS}\b[^<>\n]*>"
-    r"|[*~]+(?=[^\s*~])|(?<=[^\s*~])[*~]+|(?<!\w)_+(?=[^\s_])|(?<=[^\s_])_+(?!\w)|^[ \t]*>[ \t>]*",
-    re.IGNORECASE | re.MULTILINE,
+    rf"[{_INVISIBLE}&!\[\]<*~_](?:(?<=[{_INVISIBLE}])|(?<=&){_ENTITY}|(?<=!)\[{_LINK}|(?<=\[){_LINK}"
+    rf"|(?<=\])(?:\([^()\n]*\)|\[[^\[\]\n]*\])|(?<=<)(?i:/?{_TAGS}\b[^<>\n]*>)"
+    r"|(?<=[*~])[*~]*(?=[^\s*~])|(?<=[^\s*~][*~])[*~]*"
+    r"|(?<=_)(?<!\w_)_*(?=[^\s_])|(?<=[^\s_]_)_*(?!\w))"
 )
-_UNSEEN = re.compile(_INVISIBLE, re.IGNORECASE)
+_QUOTED = re.compile(r"^[ \t]*>[ \t>]*", re.MULTILINE)
+_UNSEEN = re.compile(rf"[{_INVISIBLE}&](?:(?<!&)|{_ENTITY})")
 # A word or three between ticks or quotes are words of the sentence, as in "falls back to the `CPU` on error".
 _FEW_WORDS = re.compile(r"[A-Za-z][A-Za-z'-]*(?: [A-Za-z][A-Za-z'-]*){0,2}")
 _JOINER = "\u2060"
@@ -154,24 +169,27 @@ def forbidden_phrases(text: str) -> tuple[Phrase, ...]:
         phrase = _phrase_in(bare, start, end)
         if phrase is None:
             continue
-        first, last = places[phrase.start], places[phrase.end - 1] + 1
+        first, last = places.of(phrase.start), places.of(phrase.end - 1) + 1
         phrase = phrase._replace(start=first, end=last, text=" ".join(text[first:last].split()))
         if not _is_opt_in(text, phrase):
             found.append(phrase)
     return tuple(found)
 
 
-def _without_marks(text: str) -> tuple[str, Sequence[int]]:
-    """Return the words of a text as people read them, and where in it each character stands."""
-    parts, places, at = [], array("l"), 0
-    for match in _MARK.finditer(text):
-        parts.append(text[at : match.start()])
-        places.extend(range(at, match.start()))
-        at = match.end()
-    if not parts:
-        return text, range(len(text))
-    parts.append(text[at:])
-    places.extend(range(at, len(text)))
+def _without_marks(text: str) -> tuple[str, _Places]:
+    """Return the words of a text as people read them, and where in it they stand."""
+    marks = [match.span() for match in _MARK.finditer(text)]
+    if ">" in text:
+        # A mark of a quoted block is nothing but blanks before it: no other mark has a part in it.
+        marks = sorted([*marks, *(match.span() for match in _QUOTED.finditer(text))])
+    parts, places = [], _Places([], [])
+    at = length = 0
+    for start, end in (*marks, (len(text), len(text))):
+        parts.append(text[at:start])
+        places.starts.append(length)
+        places.shifts.append(at - length)
+        length += start - at
+        at = end
     return "".join(parts), places
 
 

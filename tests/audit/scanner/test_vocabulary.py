@@ -127,3 +127,13 @@ def test_emphasis_at_the_bounds_of_words_hides_no_phrase(claim: tuple[str, str],
     bare = re.sub(r"</?b>|[*~]|(?<!\w)_+|_+(?!\w)", "", phrase.text)
     assert bare == plain.text
     assert decorated[phrase.start :].startswith(phrase.text.split()[0])
+
+
+def test_a_phrase_is_told_where_it_stands_among_marks_of_all_kinds() -> None:
+    text = (
+        "> See [the ![logo](l.png)](site) &shy;first.\n"
+        "> > <B class=x>Falls</B> ba\u00adck to **[the CPU][doc]** _on_ ~~error~~.\n"
+    )
+    (phrase,) = forbidden_phrases(text)
+    assert text[phrase.start : phrase.end].startswith("Falls</B> ba")
+    assert text[phrase.start : phrase.end].endswith("_on_ ~~error")
