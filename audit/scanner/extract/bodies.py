@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import repeat
 from typing import NamedTuple, TypeVar
 
@@ -17,6 +18,7 @@ _GENERIC_CALLEE = re.compile(rb"(\w+)\s*::\s*<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>$
 _BLANK = re.compile(rb"\s*")
 _WHITE = frozenset(b" \n\r\t")
 _QUESTION = ord("?")
+_BANG = ord("!")
 # A path or fields, link by link: it holds no parenthesis but the one behind it. `if ::f() {..}.g()` is none.
 _SIMPLE = re.compile(rb"(?!\s*(?:if|match|while|for)\b)[\w\s.:?]+")
 _TWO_WORDS = re.compile(rb"\w\s+\w")
@@ -31,8 +33,8 @@ RawExit = tuple[int, int, str]
 # The fields of a let but the region.
 RawLet = tuple[int, int, int, int, int, int]
 _Spans = list[tuple[int, int]]
-# Kind, name and the name's length; no kind where more is to be looked at, and no length where the parenthesis
-# that was found may be another one.
+# Kind, name and how far before the parenthesis it begins: no kind where more is to be looked at, no distance
+# where the parenthesis that was found may be another one.
 _Callee = tuple[str, str, int]
 Event = TypeVar("Event", RawCall, RawExit, RawLet)
 
@@ -240,22 +242,29 @@ def _calls(source: bytes, text: Parsed) -> list[RawCall]:
         previous, previous_end = span
         kind, name, length = known
         if not kind:
-            if not length:
-                opening = _opening(nodes[span])
-            add(_irregular_call(source, altered, (start, end, opening)))
-            continue
+            if name and source[opening - 1] == _BANG:
+                kind = CallKind.MACRO
+            else:
+                if not length:
+                    opening = _opening(nodes[span])
+                add(_irregular_call(source, altered, (start, end, opening)))
+                continue
         following = padded[end]
         is_tried = following == _QUESTION or (following in _WHITE and _tried(source, end))
         add((start, opening, kind, name, end, opening - length, is_tried))
     return found
 
 
+@lru_cache(maxsize=65_536)
 def _callee(text: bytes, *, is_leading: bool) -> _Callee:
     """Tell what is written between the start of a call, or of a chain's next link, and a parenthesis."""
     if not _SIMPLE.fullmatch(text) or _TWO_WORDS.search(text):
         return ("", "", 0)
     dot, colon = text.rfind(b"."), text.rfind(b":")
     name = text[max(dot, colon) + 1 :]
+    if name.endswith(b" ") and is_leading and _is_identifier(name[:-1]):
+        # A macro, if the blank stands where its mark was.
+        return ("", name[:-1].decode("utf-8", "replace"), len(name))
     if not _is_identifier(name) or (max(dot, colon) < 0 and not is_leading):
         return ("", "", len(text))
     kind = CallKind.METHOD if dot > colon else CallKind.PATH if colon >= 0 else CallKind.PLAIN
