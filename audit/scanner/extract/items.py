@@ -224,23 +224,28 @@ def _function(
     name = node.child_by_field_name("name")
     parameters = node.child_by_field_name("parameters")
     body = node.child_by_field_name("body")
-    name_start = name.start_byte if name is not None else start
-    span = (body.start_byte, body.end_byte) if body is not None else (0, 0)
+    name_start, name_end = name.byte_range if name is not None else (start, start)
+    end = node.end_byte
+    span = body.byte_range if body is not None else (0, 0)
+    # Most functions have no generics, and many no answer: a child that can't be there is not asked for.
+    first, last = parameters.byte_range if parameters is not None else (end, start)
+    has_generics = source.find(b"<", name_end, first) >= 0
+    has_answer = source.find(b"->", last, span[0] or end) >= 0
     regions, calls, exits, lets = events.within(span, tail_of(body), holes)
     prefix = source[start:name_start].decode("utf-8", "replace")
     return Function(
         macro if is_wrapper else _text(source, name),
         start,
-        node.end_byte,
+        end,
         name_start,
         *span,
         scopes.index_at(start),
         outer,
         _visibility(source, node),
         "" if is_wrapper else _qualifiers(prefix),
-        _text(source, node.child_by_field_name("type_parameters")),
+        _text(source, node.child_by_field_name("type_parameters")) if has_generics else "",
         () if is_wrapper else _parameters(_text(source, parameters)),
-        _text(source, node.child_by_field_name("return_type")),
+        _text(source, node.child_by_field_name("return_type")) if has_answer else "",
         attached.attributes(start),
         attached.doc_start(start),
         macro,

@@ -95,9 +95,18 @@ class Given:
 
     def add(self, function: Fn, call: Call, callees: tuple[Fn, ...]) -> None:
         """Keep what a call was found to resolve to."""
-        self.rows_of(function)[call.start, call.end] = callees
-        self.found.setdefault(function, []).append(call)
-        self._calling.setdefault(call.name, set()).add(function)
+        rows = self.answers.get(function)
+        if rows is None:
+            rows = self.rows_of(function)
+        rows[call.start, call.end] = callees
+        found = self.found.get(function)
+        if found is None:
+            found = self.found[function] = []
+        found.append(call)
+        calling = self._calling.get(call.name)
+        if calling is None:
+            calling = self._calling[call.name] = set()
+        calling.add(function)
         if call.kind == CallKind.MACRO:
             self._calling_macros.add(function)
 

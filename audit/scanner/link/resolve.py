@@ -102,11 +102,12 @@ class Resolver:
             known = self._given.rows_of(function).get((call.start, call.end))
             if known is not None:
                 return known
-        can_name = self._workspace.can_name
         called = self._resolve(function, call)
-        for path in self.passed.get((function.index, call.start, call.end), ()):
-            called = called + self._at_argument(function, path)
-        found = tuple([one for one in called if can_name(function, one)])
+        if function.index in self._passing:
+            for path in self.passed.get((function.index, call.start, call.end), ()):
+                called = called + self._at_argument(function, path)
+        can_name = self._workspace.can_name
+        found = tuple([one for one in called if can_name(function, one)]) if called else ()
         self._given.add(function, call, found)
         return found
 

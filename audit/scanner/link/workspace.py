@@ -181,7 +181,7 @@ class Workspace:
     def can_name(self, caller: Fn, callee: Fn) -> bool:
         """Say whether a function's package can call another function: it depends on it, or on its trait."""
         here, there = caller.unit.package, callee.unit.package
-        if here is None or there is None:
+        if here is there or here is None or there is None:
             return True
         reachable = self._reachable_packages[here.folder]
         return there.folder in reachable or not reachable.isdisjoint(self.trait_homes.get(callee.trait, ()))
