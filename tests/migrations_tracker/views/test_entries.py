@@ -4,6 +4,7 @@ import html
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import ProgrammingError, transaction
 from django.test import Client
 from django.urls import reverse
 
@@ -50,13 +51,19 @@ def test_publishing_refuses_a_link_that_leads_nowhere_with_its_line(mary: User, 
     assert entries_broken() == []
 
 
-def test_a_link_that_breaks_later_is_listed(mary: User) -> None:
-    other = write(mary)
-    entry = write(mary, f"See [[entry:{other.pk}]].")
+def test_a_link_that_breaks_later_is_listed(mary: User, repository: Repository) -> None:
+    crate = repository.crates.create(name="minitorch-old")
+    entry = write(mary, "See [[crate:minitorch-old]].")
     assert entries_broken() == []
-    link = f"[[entry:{other.pk}]]"
-    other.delete()
-    assert [(one.entry, one.link) for one in entries_broken()] == [(entry, link)]
+    crate.delete()
+    assert [(one.entry, one.link) for one in entries_broken()] == [(entry, "[[crate:minitorch-old]]")]
+
+
+def test_an_entry_that_others_lead_to_is_not_removed(mary: User) -> None:
+    """Nothing does, and the database keeps its revisions from who would."""
+    other = write(mary)
+    with pytest.raises(ProgrammingError, match="Cannot delete rows"), transaction.atomic():
+        other.delete()
 
 
 def test_a_draft_changes_nothing_that_others_read(mary: User) -> None:
