@@ -271,12 +271,13 @@ def clause_ids(
     """
     if not is_online:
         return format_html_join(", ", "{}", ((clause,) for clause in clauses))
-    return _clause_links(get_script_prefix(), tuple(clauses), slug, version)
+    return clause_links(get_script_prefix(), tuple(clauses), slug, version)
 
 
 # A report names the same few hundreds of times. Where a clause stands follows from these parts alone.
 @lru_cache(maxsize=1024)
-def _clause_links(script_prefix: str, clauses: tuple[str, ...], slug: str, version: str) -> SafeString:
+def clause_links(script_prefix: str, clauses: tuple[str, ...], slug: str, version: str) -> SafeString:
+    """Write links to clauses, as the policy that ships with this process has them."""
     del script_prefix
     links = ((clause_address(clause, slug=slug, version=version), clause) for clause in clauses)
     return format_html_join(", ", '<a href="{}">{}</a>', links)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from migrations_tracker.roles import Role
 from migrations_tracker.selectors import policy_pages
 from migrations_tracker.selectors.policy_conflicts import Meanwhile, published_since
 from migrations_tracker.selectors.policy_pages import OwnClausePage, clause_of_repository
+from migrations_tracker.templatetags.pages import clause_links
 from tests.factories import make_member, make_own_policy, make_repository, make_user
 
 WHY = "Agreed in the meeting."
@@ -584,13 +586,22 @@ def test_a_clause_that_loses_a_retired_rule_says_so(lead: Client, repository: Re
     assert newest.what.endswith("; rests no more on FT099, retired")
 
 
+@pytest.fixture
+def links_written_anew() -> Iterator[None]:
+    """Forget the links that a process keeps, for which the version that ships never changes."""
+    clause_links.cache_clear()
+    yield
+    clause_links.cache_clear()
+
+
 def test_links_to_the_house_s_clauses_lead_to_the_version_a_result_was_judged_under(
-    ada_client: Client, site: FallbackSite, monkeypatch: pytest.MonkeyPatch
+    ada_client: Client, site: FallbackSite, monkeypatch: pytest.MonkeyPatch, links_written_anew: None
 ) -> None:
     link = re.compile(r'href="(/policy/[A-Z]\d+/[^"]*)"')
     today = link.findall(ada_client.get(site.get_absolute_url()).content.decode())
     assert today
     assert not [address for address in today if "version" in address]
     monkeypatch.setattr("audit.models.precedent.CURRENT_VERSION", "2")
+    clause_links.cache_clear()
     later = link.findall(ada_client.get(site.get_absolute_url()).content.decode())
     assert later == [f"{address}?version=1" for address in today]
