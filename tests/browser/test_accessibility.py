@@ -34,7 +34,7 @@ NOT_LOOKED_AT = {
     **dict.fromkeys((*BY_POST, "session-end", "theme", "watch-settings"), A_FORM),
     **{name: "answers programs" for name in PAGES if name.startswith("api-")},
     **{name: WITH_A_PROVIDER for name in PAGES if name.startswith(("socialaccount_", "openid_connect_"))},
-    **dict.fromkeys(("plan-list", "operator-anywhere", "admin-log-in", "logout"), GOES_ON),
+    **dict.fromkeys(("plan-list", "operator-anywhere", "admin-log-in", "logout", "parent"), GOES_ON),
     **dict.fromkeys(("account_login", "account_logout", "account_signup", "account_inactive"), GOES_ON),
     **dict.fromkeys(("site-export", "capability-export", "plan-export", "report-file"), A_FILE),
     **dict.fromkeys(("unit-issue", "verification-report-file", "label-export", "attachment-file"), A_FILE),
