@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import connection, transaction
 from django.http import QueryDict
 
 from migrations_tracker.search.registry import SOURCES_BY_KIND
@@ -28,7 +28,7 @@ from migrations_tracker.selectors.standings import repository_ids_seen_by
 PAGE_SIZE = 20
 RANKED = 200
 # Of the documents that are very many, so many are ranked that have all words, that have a part of a name, and
-# that have a name whole: the newest, so that a question is answered alike each time.
+# that have a name whole: those that are come by first, as to sort them would be to read all.
 BULK_RANKED = 300
 MAX_QUESTION = 400
 MAX_WORDS = 14
@@ -227,9 +227,9 @@ def _ranked(filters: SearchFilters, terms: Sequence[_Term]) -> list[tuple]:  # t
             (SELECT id FROM migrations_tracker_searchdocument
              WHERE NOT is_bulk AND vector @@ %s::tsquery {narrowed}
              ORDER BY vector @@ %s::tsquery DESC, boost DESC, id DESC LIMIT {MOST_LOOKED_AT})
-            UNION (SELECT id FROM having_all ORDER BY id DESC LIMIT {BULK_RANKED})
-            UNION (SELECT id FROM having_part ORDER BY id DESC LIMIT {BULK_RANKED})
-            UNION (SELECT id FROM having_whole ORDER BY id DESC LIMIT {BULK_RANKED})
+            UNION (SELECT id FROM having_all LIMIT {BULK_RANKED})
+            UNION (SELECT id FROM having_part LIMIT {BULK_RANKED})
+            UNION (SELECT id FROM having_whole LIMIT {BULK_RANKED})
         )
         SELECT d.id, d.kind, d.key, d.address, d.title, coalesce(r.slug, ''), d.crate, d.rule_id,
             d.boost * s.rank * s.share
@@ -256,7 +256,9 @@ def _ranked(filters: SearchFilters, terms: Sequence[_Term]) -> list[tuple]:  # t
         *(exact, exact, CLAUSE_WORTH if asks_for_a_clause(filters.question) else 1.0),
         *([term.query for term in terms], [term.weight for term in terms]),
     ]
-    with connection.cursor() as cursor:
+    with transaction.atomic(), connection.cursor() as cursor:
+        # A large table is read from where another reader is: what is come by first would be others each time.
+        cursor.execute("SELECT set_config('synchronize_seqscans', 'off', true)")
         cursor.execute(statement, parameters)
         rows: list[tuple] = cursor.fetchall()  # type: ignore[type-arg]
     return rows
