@@ -23,7 +23,8 @@ class SuppressionStatus(models.TextChoices):
 class Suppression(models.Model):
     """A person's ruling about a site or a gap, with its justification. It ends by date, by a person, or when
     the site is gone; `ended_at` says when it did. One that is under review was asked for and suppresses
-    nothing; one that is rejected has ended.
+    nothing; one that is rejected has ended. Where a lead's ruling answers a question, `justification` is the
+    lead's and `requested_because` stays the asker's.
     """
 
     site = models.ForeignKey(
@@ -34,6 +35,7 @@ class Suppression(models.Model):
     )
     status = models.CharField(max_length=12, choices=SuppressionStatus)
     justification = models.TextField()
+    requested_because = models.TextField(blank=True, default="")
     expires_on = models.DateField(null=True, blank=True)
     requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     decided_by = models.ForeignKey(
@@ -79,6 +81,11 @@ class Suppression(models.Model):
     def is_in_force(self) -> bool:
         """Whether it suppresses."""
         return self.status == SuppressionStatus.ACCEPTED and self.ended_at is None
+
+    @property
+    def has_other_words(self) -> bool:
+        """Whether the asker gave another reason than whoever ruled."""
+        return self.requested_because not in ("", self.justification)
 
     def __str__(self) -> str:
         return f"Suppression of {f'site {self.site_id}' if self.site_id else f'gap {self.gap_id}'}"

@@ -48,6 +48,7 @@ def suppression_ask(
             **column_of(subject),
             status=SuppressionStatus.UNDER_REVIEW,
             justification=justification,
+            requested_because=justification,
             expires_on=expires_on,
             requested_by=actor,
         )
@@ -58,7 +59,8 @@ def suppression_start(
 ) -> Suppression:
     """Rule that a site or a gap stays as it is; where somebody asked for that, the ruling answers it.
 
-    Without a day of its own, the ruling holds until the day that was asked for, if any.
+    Without a day of its own, the ruling holds until the day that was asked for, if any. What the asker wrote
+    is kept beside the lead's reason.
     """
     asked = _in_force(subject, is_locked=True)
     if asked is None:

@@ -38,13 +38,17 @@ class RefusalIn(Schema):
 
 
 class SuppressionOut(Schema):
-    """A suppression: `status` is SARIF's, and one that has ended says why."""
+    """A suppression: `status` is SARIF's, and one that has ended says why.
+
+    `justification` is that of whoever ruled, and until then, like `requested_because`, that of whoever asked.
+    """
 
     id: int
     site: int | None
     gap: int | None
     status: str
     justification: str
+    requested_because: str
     expires_on: date | None
     requested_by: str
     decided_by: str | None
@@ -61,6 +65,7 @@ class SuppressionOut(Schema):
             gap=row.gap_id,
             status=row.status,
             justification=row.justification,
+            requested_because=row.requested_because,
             expires_on=row.expires_on,
             requested_by=row.requested_by.username,
             decided_by=row.decided_by.username if row.decided_by else None,

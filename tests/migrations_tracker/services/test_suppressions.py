@@ -109,6 +109,16 @@ class TestAsking:
 
 
 class TestRuling:
+    def test_that_nobody_asked_for_has_no_words_of_an_asker(self, site: FallbackSite, lea: User) -> None:
+        site_migration_transition(site=site, to=Status.SUPPRESSED, actor=lea, reason="two numbers")
+        ruled = Suppression.objects.get()
+        assert (ruled.requested_because, ruled.has_other_words) == ("", False)
+
+    def test_in_the_asker_s_own_words_has_no_others(self, site: FallbackSite, ada: User, lea: User) -> None:
+        suppression_ask(subject=site, justification="one", actor=ada)
+        site_migration_transition(site=site, to=Status.SUPPRESSED, actor=lea, reason="one")
+        assert not Suppression.objects.get().has_other_words
+
     def test_is_a_lead_s(self, site: FallbackSite, ada: User) -> None:
         with pytest.raises(TransitionNotAllowedError, match="Only a lead suppresses"):
             site_migration_transition(site=site, to=Status.SUPPRESSED, actor=ada, reason="fine")
@@ -127,6 +137,7 @@ class TestRuling:
         ruled = Suppression.objects.get()
         assert (ruled.status, ruled.requested_by, ruled.decided_by) == ("accepted", ada, lea)
         assert (ruled.justification, status_of(site)) == ("yes, two numbers", "suppressed")
+        assert (ruled.requested_because, ruled.has_other_words) == ("one", True)
         events = apps.get_model("migrations_tracker.SuppressionEvent")._default_manager.order_by("pgh_id")
         assert [row.status for row in events.all()] == ["underReview", "accepted"]
 

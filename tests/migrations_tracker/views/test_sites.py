@@ -180,8 +180,25 @@ def test_a_suppression_is_asked_for_and_ruled_about(
     assert transition(lea_client, site, **ruling).status_code == 302
     text = lea_client.get(f"{listed}?state=in-force").content.decode()
     assert "2098-01-01" in text
+    assert "had asked" not in text
     counted = re.findall(r"<b>(\d+)</b> ([A-Z][a-z ]+)</a>", text)
     assert counted == [("0", "Asked for"), ("1", "In force"), ("2", "Ended or rejected")]
+
+
+def test_what_was_asked_stays_beside_the_ruling(
+    ada_client: Client, lea_client: Client, site: FallbackSite
+) -> None:
+    ada_client.post(reverse("site-suppression", args=[site.pk]), {"justification": "two numbers, <once>"})
+    version = SiteMigration.objects.get(site=site).version
+    transition(lea_client, site, to="suppressed", reason="until the kernel is here", version=str(version))
+    page = ada_client.get(site.get_absolute_url()).content.decode()
+    assert "until the kernel is here" in page
+    assert "ada had asked for it: two numbers, &lt;once&gt;" in page
+    listed = reverse("suppression-list", args=[site.repository.slug])
+    assert (
+        "ada had asked: two numbers, &lt;once&gt;"
+        in ada_client.get(f"{listed}?state=in-force").content.decode()
+    )
 
 
 def test_a_step_on_an_old_page_changes_nothing(ada_client: Client, site: FallbackSite, ada: User) -> None:

@@ -101,11 +101,13 @@ def test_a_suppression_is_asked_for_refused_and_accepted(site: FallbackSite, ask
     assert (refused["status"], refused["decided_by"], refused["ended_because"]) == ("rejected", "lea", "no")
     ask("POST", f"sites/{site.pk}/suppression", {"justification": "one number"})
     assert ask("DELETE", f"sites/{site.pk}/suppression").status_code == 200
+    ask("POST", f"sites/{site.pk}/suppression", {"justification": "two numbers"})
     body = {"to": "suppressed", "reason": "yes", "expires_on": "2098-01-01", "version": 1}
     assert lead("POST", f"sites/{site.pk}/transitions", body).status_code == 409
-    assert lead("POST", f"sites/{site.pk}/transitions", body | {"version": 5}).status_code == 200
+    assert lead("POST", f"sites/{site.pk}/transitions", body | {"version": 6}).status_code == 200
     [kept] = ask("GET", f"{listed}?state=in-force").json()["items"]
     assert (kept["justification"], kept["expires_on"], kept["site"]) == ("yes", "2098-01-01", site.pk)
+    assert kept["requested_because"] == "two numbers"
     assert [one["ended_because"] for one in ask("GET", f"{listed}?state=ended").json()["items"]] == [
         "Whoever asked took it back.",
         "no",
