@@ -15,7 +15,8 @@ from pathlib import Path
 from audit.rules import RULES
 from audit.scanner.pipeline import scan
 from audit.scanner.profile import load_profile
-from audit.scanner.ptx.assembler import Assembler, Assembly, find_ptxas
+from audit.scanner.ptx.assembler import Assembler, find_ptxas
+from audit.scanner.ptx.assembly import Assembly
 from audit.scanner.source.opening import open_source
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from datetime import date
 from enum import StrEnum
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 CURRENT_VERSION = "1"
@@ -86,7 +86,7 @@ def load_policy(version: str = CURRENT_VERSION) -> Policy:
     """Load a shipped version of the policy."""
     if version not in VERSIONS:
         raise PolicyError(f"there is no policy version `{version}`; known: {', '.join(VERSIONS)}")
-    text = resources.files("audit.policy").joinpath(f"v{version}.toml").read_text(encoding="utf-8")
+    text = Path(__file__).with_name(f"v{version}.toml").read_text(encoding="utf-8")
     return parse_policy(tomllib.loads(text))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -35,14 +34,20 @@ class Example:
     @property
     def source(self) -> str:
         """The source without its markers."""
-        lines = textwrap.dedent(self.marked_source).strip("\n").split("\n")
+        lines = self._marked_lines()
         return "\n".join(line.split(_MARKER)[0].rstrip() for line in lines) + "\n"
 
     @property
     def flagged_lines(self) -> frozenset[int]:
         """The marked lines, from 1."""
-        lines = textwrap.dedent(self.marked_source).strip("\n").split("\n")
+        lines = self._marked_lines()
         return frozenset(number for number, line in enumerate(lines, 1) if _MARKER in line)
+
+    def _marked_lines(self) -> list[str]:
+        # No scan looks at an example.
+        from textwrap import dedent
+
+        return dedent(self.marked_source).strip("\n").split("\n")
 
 
 class Rule(ABC):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -217,6 +216,8 @@ def _named(word: str, rules: Sequence[Rule], parser: argparse.ArgumentParser, op
     known = {key: rule.id for rule in rules for key in (rule.name, rule.id, rule.id.lower())}
     if word not in known:
         names = [rule.name for rule in rules]
+        import difflib
+
         near = difflib.get_close_matches(word, names, 1)
         advice = f"did you mean {near[0]}?" if near else f"the rules are {', '.join(names)}"
         parser.error(f"{option}: {word!r} is no rule; {advice}")

@@ -23,8 +23,8 @@ from audit.scanner.report import (
     SiteOutcome,
 )
 from audit.scanner.suppression import is_suppressed
+from audit.version import TOOL_NAME
 
-TOOL_NAME = "ferroaudit"
 _CLOSING = frozenset({FileStatus.SCANNED, FileStatus.UNCHANGED})
 DOUBTFUL = frozenset({FileStatus.PARTIAL, FileStatus.FAILED, FileStatus.MISSING})
 

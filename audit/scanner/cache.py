@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import tempfile
 import time
 import zlib
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from typing import Protocol
 from audit.scanner.extract import grammar_version
 from audit.scanner.extract.facts import FileFacts
 from audit.scanner.extract.serial import FORMAT_VERSION, FactsFormatError, dump_facts, load_facts
+from audit.scanner.whole_file import file_replace
 
 _DAY_S = 86_400
 _MOST_BYTES = 512 * 1024 * 1024
@@ -102,10 +102,7 @@ class DirectoryCache:
                 self._clear_when_due()
             self._written += 1
             path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(dir=path.parent)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-            Path(temporary).replace(path)
+            file_replace(path, (data,), prefix="tmp")
 
     def _path(self, blob_id: str) -> Path:
         return self._folder / blob_id[:2] / blob_id[2:]

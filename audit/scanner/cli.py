@@ -7,11 +7,10 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from audit.rules import RULES
 from audit.scanner.arguments import Options, parse_arguments
-from audit.scanner.baseline import Comparison, compare
 from audit.scanner.complaints import complain, complain_of_defect
 from audit.scanner.errors import ScanError
 from audit.scanner.output.json_text import json_text
@@ -23,6 +22,9 @@ from audit.scanner.scanning import Scanning
 from audit.scanner.source.base import Source
 from audit.scanner.source.opening import open_source
 from audit.scanner.suppression import is_suppressed, is_suppressed_in_source
+
+if TYPE_CHECKING:
+    from audit.scanner.baseline import Comparison
 
 CLEAN, RESULTS, FAILED, INTERRUPTED = 0, 1, 2, 130
 _LAST_STANDARD_STREAM = 2
@@ -79,7 +81,7 @@ def run(options: Options) -> int:
         return watch(scanning)
     source = open_source(options.path, options.revision)
     report = scanning.scan(source, earlier=scanning.earlier)
-    comparison = compare(report, scanning.baseline) if scanning.baseline else None
+    comparison = scanning.compared(report)
     _write(options, _rendered(options, report, comparison, source))
     return RESULTS if fails(options.fail_on, report, comparison) else CLEAN
 

@@ -11,13 +11,10 @@ import contextlib
 import marshal
 import os
 import sys
-import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from hashlib import blake2b
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +35,10 @@ from audit.scanner.report import (
     SourceInfo,
     Suppression,
 )
+from audit.scanner.whole_file import file_replace
 
-_CODE = ("audit.scanner", "audit.rules")
+_SCANNER = Path(__file__).parent
+_CODE = {"audit.scanner": _SCANNER, "audit.rules": _SCANNER.parent / "rules"}
 _CODE_SUFFIXES = (".py", ".scm")
 _DIGEST_BYTES = 20
 _MOST = 32
@@ -89,11 +88,7 @@ def file_keep(folder: Path, name: str, digest: bytes, body: bytes | memoryview, 
     """Write a file whole or not at all, and drop the oldest ones over `most`; what fails keeps nothing."""
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".")
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(digest)
-            file.write(body)
-        Path(temporary).replace(folder / name)
+        file_replace(folder / name, (digest, body), prefix=".")
         kept = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
         for path in kept[most:]:
             path.unlink(missing_ok=True)
@@ -103,18 +98,19 @@ def file_keep(folder: Path, name: str, digest: bytes, body: bytes | memoryview, 
 def code_digest() -> str:
     """Name the scanner by the bytes of its code, with the grammar and the Python that it runs on."""
     digest = blake2b(f"{sys.version} {grammar_version()}".encode(), digest_size=_DIGEST_BYTES)
-    for package in _CODE:
-        for name, data in sorted(_code_of(files(package), package)):
+    for package, folder in _CODE.items():
+        for name, data in sorted(_code_of(str(folder), package)):
             digest.update(f"\0{name}\0{len(data)}\0".encode() + data)
     return digest.hexdigest()
 
 
-def _code_of(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
-    for entry in folder.iterdir():
+def _code_of(folder: str, name: str) -> Iterator[tuple[str, bytes]]:
+    for entry in os.scandir(folder):
         if entry.name.endswith(_CODE_SUFFIXES):
-            yield f"{name}/{entry.name}", entry.read_bytes()
+            with open(entry.path, "rb", buffering=0) as file:  # noqa: PTH123
+                yield f"{name}/{entry.name}", file.read()
         elif entry.is_dir():
-            yield from _code_of(entry, f"{name}/{entry.name}")
+            yield from _code_of(entry.path, f"{name}/{entry.name}")
 
 
 def _plain(report: ScanReport) -> tuple[Any, ...]:

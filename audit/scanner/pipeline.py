@@ -7,8 +7,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from io import BytesIO
+from typing import TYPE_CHECKING, NamedTuple
 
 from audit.rules.base import Rule
 from audit.scanner.cache import DirectoryCache, FactsCache
@@ -27,10 +28,8 @@ from audit.scanner.link.resolve import Resolver
 from audit.scanner.link.summaries import Summaries
 from audit.scanner.link.unit import Unit
 from audit.scanner.link.workspace import Workspace
-from audit.scanner.outcome.deciding import Outcomes
 from audit.scanner.processes import ExtractingProcess, ForkedCopy
 from audit.scanner.profile import Profile
-from audit.scanner.ptx.assembler import Assembler
 from audit.scanner.ptx.driver import DriverAnswers, judged_by
 from audit.scanner.ptx.kernels import Kernels
 from audit.scanner.ptx.texts import PtxTexts
@@ -49,6 +48,9 @@ from audit.scanner.source.base import Content, ReadFailure, Source, SourceFile
 from audit.scanner.source.selection import DOCUMENT_SUFFIX
 from audit.version import VERSION
 
+if TYPE_CHECKING:
+    from audit.scanner.ptx.assembler import Assembler
+
 # A process takes longer to start than to parse so much.
 _WORTH_A_PROCESS_BYTES = 400_000
 _WORTH_A_COPY_BYTES = 60_000
@@ -58,8 +60,7 @@ ProgressCallback = Callable[[Progress], None]
 Observer = Callable[[Judgement], None]
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
+class _Read(NamedTuple):
     """What came of a file of the tree."""
 
     file: SourceFile
@@ -208,6 +209,11 @@ def _examine(
 def _outcomes(
     judgement: Judgement, results: Sequence[Result], earlier: Sequence[EarlierResult], unread: Sequence[str]
 ) -> Mapping[int, SiteOutcome]:
+    if not earlier:
+        return {}
+    # Most scans are not asked.
+    from audit.scanner.outcome.deciding import Outcomes
+
     standing = {item for result in results for item in result.partial_fingerprints.items()}
     # Of twins of which one is gone, the fingerprint of a place that stands may be another one's now.
     left = Counter((one.rule_id, one.symbol) for one in earlier)

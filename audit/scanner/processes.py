@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from audit.scanner.extract.facts import FileFacts
 from audit.scanner.extract.serial import FactsFormatError, load_facts
 from audit.scanner.extract.worker import read_parts, write_parts
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 _COMMAND = (sys.executable, "-m", "audit.scanner.extract.worker")
 _HEADER_BYTES = 8
@@ -32,7 +33,7 @@ class ExtractingProcess:
     """
 
     def __init__(self, texts: Sequence[bytes]) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Popen[bytes] | None = None
         self._files = ExitStack()
         # No room for files, or for a process: then there is none.
         with suppress(OSError):
@@ -50,6 +51,10 @@ class ExtractingProcess:
         self._files.close()
 
     def _start(self, texts: Sequence[bytes]) -> None:
+        # Most scans start none, and these two take long to load.
+        import subprocess
+        import tempfile
+
         texts_file = self._files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
         self._facts_file = self._files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
         write_parts(texts_file, texts)

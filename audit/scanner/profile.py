@@ -6,10 +6,9 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,14 +19,14 @@ DEFAULT_PROFILE = "ferrotorch"
 GENERIC_PROFILE = "generic"
 # An entry of a list that stands for what the list holds in the profile that is extended.
 INHERITED = "..."
+_FOLDER = Path(__file__).parent / "profiles"
 
 
 class ProfileError(ScanError):
     """A profile that can't be used: the message names file, key and reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceWords:
+class DeviceWords(NamedTuple):
     """How code asks where data is."""
 
     predicates: tuple[str, ...]
@@ -41,8 +40,7 @@ class DeviceWords:
     narrow_predicates: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TransferWords:
+class TransferWords(NamedTuple):
     """How data crosses between host and device, and how host data comes to be."""
 
     download_methods: tuple[str, ...]
@@ -65,8 +63,7 @@ class TransferWords:
     transfer_api_patterns: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchWords:
+class LaunchWords(NamedTuple):
     """How work gets onto the device."""
 
     calls: tuple[str, ...]
@@ -83,8 +80,7 @@ class LaunchWords:
     driver_calls: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class GateWords:
+class GateWords(NamedTuple):
     """How a user opts in to a fallback. `strict_environment` are variables that switch fallbacks off.
 
     `kernel_fields` are the names under which a warning says which operation it is about.
@@ -97,8 +93,7 @@ class GateWords:
     kernel_fields: tuple[str, ...] = ("kernel", "op", "operator", "operation", "collective", "function")
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorWords:
+class ErrorWords(NamedTuple):
     """Which errors say what failed, and which are text in a catch-all."""
 
     structured: tuple[str, ...]
@@ -107,8 +102,7 @@ class ErrorWords:
     macros: tuple[str, ...] = ("bail",)
 
 
-@dataclass(frozen=True, slots=True)
-class GpuWords:
+class GpuWords(NamedTuple):
     """What is named or located as GPU code."""
 
     crates: tuple[str, ...]
@@ -122,8 +116,7 @@ class GpuWords:
     target_patterns: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class AutogradWords:
+class AutogradWords(NamedTuple):
     """What computes gradients."""
 
     traits: tuple[str, ...]
@@ -135,8 +128,7 @@ class AutogradWords:
     step_patterns: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TestWords:
+class TestWords(NamedTuple):
     """How a test gets hold of a device."""
 
     constructors: tuple[str, ...]
@@ -145,8 +137,7 @@ class TestWords:
     presumed_patterns: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SetupWords:
+class SetupWords(NamedTuple):
     """Code that runs once or exports data: host work is what it is for.
 
     Constructors count only where they return their own type.
@@ -249,9 +240,7 @@ def load_profile(source: str | Path = DEFAULT_PROFILE) -> Profile:
 
 def profile_names() -> tuple[str, ...]:
     """List the profiles that come with the scanner."""
-    folder = files("audit.scanner").joinpath("profiles")
-    names = (entry.name for entry in folder.iterdir())
-    return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
+    return tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
 
 
 def parse_profile(text: str, origin: str) -> Profile:
@@ -290,7 +279,7 @@ def _text_of(source: str | Path) -> tuple[str, str]:
             raise ProfileError(f"{path}: cannot read the profile: {error}") from error
     if source not in profile_names():
         raise ProfileError(f"no profile is named `{source}`; there are {', '.join(profile_names())}")
-    return files("audit.scanner").joinpath("profiles", f"{source}.toml").read_text("utf-8"), f"{source}.toml"
+    return (_FOLDER / f"{source}.toml").read_text("utf-8"), f"{source}.toml"
 
 
 def _layers(text: str, origin: str) -> list[_Layer]:
@@ -320,9 +309,8 @@ def _layer(text: str, origin: str) -> _Layer:
         table = document.get(key, {})
         if not isinstance(table, dict):
             raise ProfileError(f"{origin}: `{key}` must be a table, `[{key}]`")
-        known = {entry.name for entry in fields(section)}
         for word, value in table.items():
-            if word not in known:
+            if word not in section._fields:
                 raise ProfileError(f"{origin}: `{key}.{word}` is no key of a profile")
             _check_words(value, f"{key}.{word}", origin)
     _check_words(document.get("ptx_targets", []), "ptx_targets", origin)
@@ -349,12 +337,12 @@ def _levels(layers: Sequence[_Layer]) -> tuple[tuple[str, Level], ...]:
 
 def _section(section: type[Any], layers: Sequence[_Layer], key: str) -> object:
     values = {}
-    for entry in fields(section):
-        words = _merged(layers, key, entry.name)
+    for name in section._fields:
+        words = _merged(layers, key, name)
         if words is not None:
-            values[entry.name] = words
-        elif entry.default is MISSING:
-            raise ProfileError(f"{layers[0].origin}: `{key}.{entry.name}` is missing")
+            values[name] = words
+        elif name not in section._field_defaults:
+            raise ProfileError(f"{layers[0].origin}: `{key}.{name}` is missing")
     return section(**values)
 
 

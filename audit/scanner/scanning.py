@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from audit.rules import RULES
 from audit.rules.base import Rule
 from audit.scanner.arguments import Options
-from audit.scanner.baseline import earlier_results, read_baseline
 from audit.scanner.cache import DirectoryCache
 from audit.scanner.carried import Carried
 from audit.scanner.errors import ScanError
@@ -21,11 +21,14 @@ from audit.scanner.levels import levels_by_rule, with_levels
 from audit.scanner.pipeline import scan
 from audit.scanner.profile_choice import profile_for
 from audit.scanner.progress import ProgressBar
-from audit.scanner.ptx.assembler import Assembler, find_assembler
 from audit.scanner.remembered import KeptWorkspaces
 from audit.scanner.report import UNSCANNED, EarlierResult, RuleRun, RuleStatus, ScanReport
 from audit.scanner.source.base import Source
 from audit.scanner.source.selection import RUST_SUFFIX
+
+if TYPE_CHECKING:
+    from audit.scanner.baseline import Baseline, Comparison
+    from audit.scanner.ptx.assembler import Assembler
 
 
 class Scanning:
@@ -33,18 +36,33 @@ class Scanning:
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.baseline = read_baseline(options.baseline) if options.baseline else None
+        self.baseline = _read_baseline(options.baseline) if options.baseline else None
         self._cache = cache_folder() if options.uses_cache else None
 
     @cached_property
     def _assembler(self) -> Assembler | None:
-        is_needed = any(rule.needs_assembler for rule in self.options.rules)
-        return find_assembler(cache=self._cache, jobs=self.options.jobs) if is_needed else None
+        if not any(rule.needs_assembler for rule in self.options.rules):
+            return None
+        from audit.scanner.ptx.assembler import find_assembler
+
+        return find_assembler(cache=self._cache, jobs=self.options.jobs)
 
     @property
     def earlier(self) -> Sequence[EarlierResult]:
         """The results of the baseline, as a scan is asked what became of them."""
-        return earlier_results(self.baseline) if self.baseline else ()
+        if self.baseline is None:
+            return ()
+        from audit.scanner.baseline import earlier_results
+
+        return earlier_results(self.baseline)
+
+    def compared(self, report: ScanReport) -> Comparison | None:
+        """Compare a scan with the baseline; None where there is none."""
+        if self.baseline is None:
+            return None
+        from audit.scanner.baseline import compare
+
+        return compare(report, self.baseline)
 
     def scan(
         self,
@@ -78,6 +96,13 @@ class Scanning:
         require_read(report)
         report = replace(with_rules_left_out(report, RULES), profile_reason=chosen.reason)
         return with_levels(report, levels)
+
+
+def _read_baseline(path: Path) -> Baseline:
+    # Most scans have none: with what it takes to match results, that is a twentieth of the start.
+    from audit.scanner.baseline import read_baseline
+
+    return read_baseline(path)
 
 
 def require_read(report: ScanReport) -> None:

@@ -7,12 +7,13 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import repeat
-from typing import NamedTuple, TypeVar
-
-from tree_sitter import Node
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from audit.scanner.extract.facts import Call, CallKind, Exit, ExitKind, Let, Region, RegionKind
 from audit.scanner.extract.syntax import Parsed
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 _GENERIC_CALLEE = re.compile(rb"(\w+)\s*::\s*<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>$")
 _BLANK = re.compile(rb"\s*")

@@ -6,13 +6,15 @@ import re
 from bisect import bisect_right
 from functools import lru_cache
 from operator import attrgetter
-
-from tree_sitter import Node
+from typing import TYPE_CHECKING
 
 from audit.scanner.extract.bodies import Events, tail_of
 from audit.scanner.extract.facts import Function, Item, MacroDefinition, Parameter, Scope, ScopeKind, Use
 from audit.scanner.extract.macros import TokenTree
 from audit.scanner.extract.syntax import Parsed
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 _BLANK = re.compile(rb"\s*")
 _NO_MARK = (1 << 62, 0, False)

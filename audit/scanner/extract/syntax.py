@@ -1,23 +1,33 @@
-"""Parse a file and run the queries: the only place that touches tree-sitter."""
+"""Parse a file and run the queries: the only place that touches tree-sitter.
+
+It is loaded when something is parsed: a scan that knows all facts has no use for it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cache
-from importlib.resources import files
-
-import tree_sitter_rust
-from tree_sitter import Language, Node, Parser, Point, Query, QueryCursor, Range
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from audit.scanner.extract.macros import TokenTree, open_arguments, overlay
 
-Captures = dict[str, list[Node]]
+if TYPE_CHECKING:
+    from tree_sitter import Language, Node, Parser, Point, Query, Range
+
+    Captures = dict[str, list[Node]]
 
 
 @cache
 def grammar_version() -> str:
     """Return the version of the grammar that facts come from."""
-    # Looked up when asked for: the module takes longer to load than most files take to parse.
+    spec = find_spec("tree_sitter_rust")
+    package = Path(spec.origin).parent if spec is not None and spec.origin else Path()
+    installed = [path.name for path in package.parent.glob(f"{package.name}-*.dist-info")]
+    if len(installed) == 1:
+        return installed[0].removeprefix(f"{package.name}-").removesuffix(".dist-info")
+    # Whoever knows all ways to install takes longer to load than most files take to parse.
     from importlib import metadata
 
     return metadata.version("tree-sitter-rust")
@@ -25,17 +35,24 @@ def grammar_version() -> str:
 
 @cache
 def _language() -> Language:
+    import tree_sitter_rust
+    from tree_sitter import Language
+
     return Language(tree_sitter_rust.language())
 
 
 @cache
 def _parser() -> Parser:
+    from tree_sitter import Parser
+
     return Parser(_language())
 
 
 @cache
 def _query() -> Query:
-    return Query(_language(), files(__package__).joinpath("facts.scm").read_text("utf-8"))
+    from tree_sitter import Query
+
+    return Query(_language(), Path(__file__).with_name("facts.scm").read_text("utf-8"))
 
 
 class Parsed:
@@ -44,6 +61,8 @@ class Parsed:
     __slots__ = ("_spans", "captures", "root", "text")
 
     def __init__(self, text: bytes, ranges: list[Range] | None = None) -> None:
+        from tree_sitter import Parser, QueryCursor
+
         self.text = text
         parser = _parser() if ranges is None else Parser(_language(), included_ranges=ranges)
         self.root = parser.parse(text).root_node
@@ -92,6 +111,8 @@ def parse_token_trees(source: bytes, parsed: Parsed) -> tuple[Parsed, dict[int, 
 
 def _ranges(text: bytes, trees: Iterable[TokenTree]) -> list[Range]:
     """Return where the overlaid text is not blank: the parser is slow on blanks."""
+    from tree_sitter import Range
+
     spans: list[tuple[int, int]] = []
     for start, end in sorted((tree.wrapper_start, tree.end) for tree in trees):
         if spans and start <= spans[-1][1]:
@@ -103,6 +124,8 @@ def _ranges(text: bytes, trees: Iterable[TokenTree]) -> list[Range]:
 
 def _points(text: bytes, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[Point, Point]]:
     """Yield where sorted spans start and end, by row and column."""
+    from tree_sitter import Point
+
     row = line_start = previous = 0
     for span in spans:
         points = []

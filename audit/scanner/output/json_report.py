@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from audit.rules.base import Rule
-from audit.scanner.baseline import TOOL_NAME, Comparison
 from audit.scanner.report import (
     BaselineState,
     EvidenceStep,
@@ -17,6 +16,10 @@ from audit.scanner.report import (
     SourceInfo,
 )
 from audit.scanner.suppression import is_suppressed
+from audit.version import TOOL_NAME
+
+if TYPE_CHECKING:
+    from audit.scanner.baseline import Comparison
 
 FORMAT = "ferroaudit-scan"
 VERSION = 1

@@ -5,12 +5,12 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from audit.policy.clauses import CURRENT_VERSION
 from audit.policy.links import RULE_CLAUSES
 from audit.rules.base import Rule
 from audit.rules.doc import rule_doc
-from audit.scanner.baseline import TOOL_NAME, Comparison
 from audit.scanner.output.sarif_result import (
     SOURCE_ROOT,
     Json,
@@ -29,6 +29,10 @@ from audit.scanner.report import (
     SiteOutcome,
     SourceInfo,
 )
+from audit.version import TOOL_NAME
+
+if TYPE_CHECKING:
+    from audit.scanner.baseline import Comparison
 
 SCHEMA_URI = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 REPOSITORY_ROOT = "REPOROOT"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -50,8 +49,15 @@ def style_for(stream: IO[str], environment: Mapping[str, str] | None = None) -> 
     is_terminal = stream.isatty() and variables.get("TERM") != "dumb"
     has_colour = not variables.get("NO_COLOR") and (bool(variables.get("FORCE_COLOR")) or is_terminal)
     encoding = (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "")
-    width = shutil.get_terminal_size((100, 24)).columns if is_terminal else 100
+    width = _terminal_width() if is_terminal else 100
     return Style(has_colour, encoding.startswith("utf"), max(60, min(width, 140)))
+
+
+def _terminal_width() -> int:
+    # It loads every way of compressing a file: for a terminal only.
+    from shutil import get_terminal_size
+
+    return get_terminal_size((100, 24)).columns
 
 
 def terminal_style() -> Style:

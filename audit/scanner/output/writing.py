@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import stat
 import sys
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 from audit.scanner.errors import ScanError
+from audit.scanner.whole_file import file_replace
 
 
 def check_writable(path: Path) -> None:
@@ -87,18 +87,7 @@ def _is_replaceable(path: Path) -> bool:
 
 def _replace(path: Path, data: bytes) -> None:
     target = path.resolve()
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(_mode_of(target))
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    file_replace(target, (data,), prefix=f".{target.name}.", mode=_mode_of(target), is_synced=True)
 
 
 def _mode_of(path: Path) -> int:

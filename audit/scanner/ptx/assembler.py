@@ -9,11 +9,11 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
+
+from audit.scanner.ptx.assembly import Assembled, Assembly
+from audit.scanner.whole_file import file_replace
 
 _RELEASE = re.compile(r"\bV(\d+(?:\.\d+)+)")
 _UNKNOWN_TARGET = re.compile(
@@ -22,33 +22,6 @@ _UNKNOWN_TARGET = re.compile(
 _TIMEOUT_SECONDS = 60
 _LOG_CHARACTERS = 4000
 _WHEEL_PACKAGES = ("nvidia.cuda_nvcc", "nvidia.cu13")
-
-
-class Assembled(StrEnum):
-    """How an assembly ended. `FAILED` says nothing about the text: the assembler could not do its work."""
-
-    ACCEPTED = "accepted"
-    REJECTED = "rejected"
-    UNKNOWN_TARGET = "unknown-target"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class Assembly:
-    """What the assembler said of one text for one target."""
-
-    status: Assembled
-    log: str
-
-    @property
-    def first_error(self) -> str:
-        """The first line of the log that names an error, without the name of the input."""
-        for line in self.log.splitlines():
-            found = re.match(r"ptxas\s+(?P<where>.*?)(?:\s*:\s*)?(?:error|fatal)\s*:\s*(?P<what>.+)", line)
-            if found is not None:
-                number = re.search(r"line (\d+)", line)
-                return f"line {number[1]}: {found['what']}" if number else found["what"]
-        return self.log.strip().splitlines()[0] if self.log.strip() else ""
 
 
 class Assembler:
@@ -157,7 +130,4 @@ def _save(path: Path | None, answer: Assembly) -> None:
         return
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(f"{answer.status}\n{answer.log}")
-        Path(temporary).replace(path)
+        file_replace(path, (f"{answer.status}\n{answer.log}".encode(),), prefix="tmp")

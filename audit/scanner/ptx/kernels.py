@@ -8,11 +8,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from audit.scanner.link.unit import Fn
-from audit.scanner.ptx.assembler import Assembled, Assembler, Assembly
+from audit.scanner.ptx.assembly import Assembled, Assembly
 from audit.scanner.ptx.driver import DriverAnswer, DriverAnswers, judged_by
 from audit.scanner.ptx.texts import PtxText, PtxTexts
+
+if TYPE_CHECKING:
+    from audit.scanner.ptx.assembler import Assembler
 
 _CONSTANT = re.compile(r"\b[A-Z][A-Z0-9_]+\b")
 NO_ASSEMBLER = "no ptxas: install the extra `ptx`, or put ptxas on PATH"

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from audit.scanner.report import SourceInfo
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFile:
+class SourceFile(NamedTuple):
     """A file of the tree that a scan may read.
 
     `path` is relative to the root, with `/`; `blob_id` is git's object id of the bytes (also for a plain
@@ -24,8 +22,7 @@ class SourceFile:
     skip_reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadFailure:
+class ReadFailure(NamedTuple):
     """A file that could not be read.
 
     `is_missing` tells an object that the repository does not hold (a partial clone) from one that failed.
@@ -35,8 +32,7 @@ class ReadFailure:
     is_missing: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(NamedTuple):
     """The bytes of a file, with the blob id of exactly these bytes."""
 
     data: bytes

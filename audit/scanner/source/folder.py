@@ -7,7 +7,6 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -70,7 +69,7 @@ class FolderSource:
         """Read the files asked for, in the order asked."""
         for file in files:
             # What is known of a file that has to be read is what it was.
-            yield replace(file, blob_id="") if file.blob_id else file, self._read(self._root / file.path)
+            yield file._replace(blob_id="") if file.blob_id else file, self._read(self._root / file.path)
 
     def has_changed(self) -> bool:
         """Say whether anything stands otherwise than it was listed and read, as far as can be told now."""

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from audit.scanner.errors import ScanError
 from audit.scanner.report import SourceInfo
@@ -25,8 +26,7 @@ _SYMLINK_MODE = "120000"
 _SUBMODULE_MODE = "160000"
 
 
-@dataclass(frozen=True, slots=True)
-class _TreeEntry:
+class _TreeEntry(NamedTuple):
     mode: str
     object_id: str
     raw_path: bytes

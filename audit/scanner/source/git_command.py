@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
-import tempfile
 import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self, cast
+from typing import IO, NamedTuple, Self, cast
 
 from audit.scanner.errors import ScanError
 
@@ -46,8 +44,7 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class GitAnswer:
+class GitAnswer(NamedTuple):
     """What a git command said. `error` is its first line of complaint."""
 
     succeeded: bool
@@ -101,8 +98,7 @@ def _subcommand(arguments: tuple[str, ...]) -> str:
     return next((word for word in arguments if not word.startswith("-")), "")
 
 
-@dataclass(frozen=True, slots=True)
-class BatchObject:
+class BatchObject(NamedTuple):
     """One answer of `git cat-file`. `data` is empty when only the header was asked for."""
 
     object_id: str
@@ -126,12 +122,15 @@ class ObjectReader:
 
     def __init__(self, repository: Path, extra_environment: Mapping[str, str], *, headers_only: bool) -> None:
         mode = "--batch-check" if headers_only else "--batch"
+        # A folder is read without it.
+        from tempfile import TemporaryFile
+
         self._command = ("git", *_OPTIONS, "-C", str(repository), "cat-file", mode)
         self._environment = environment(extra_environment)
         self._headers_only = headers_only
         self._process: subprocess.Popen[bytes] | None = None
         # A file, not a pipe: nobody reads complaints until git has ended, and a full pipe would stop it.
-        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115
+        self._complaints = TemporaryFile()  # noqa: SIM115
         self._waiting_since: float | None = None
         self._stalled = False
         self._closed = threading.Event()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from audit.scanner.errors import ScanError
@@ -18,8 +17,7 @@ _COMMITTER = re.compile(rb"^committer .*> (\d+) [+-]\d{4}$", re.MULTILINE)
 _BRANCHES_SHOWN = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(NamedTuple):
     """A repository on disk.
 
     `git_dir` is the one of the work tree, `common_dir` the one that holds objects and references (another
@@ -36,8 +34,7 @@ class Repository:
         return self.common_dir / "objects"
 
 
-@dataclass(frozen=True, slots=True)
-class CommitInfo:
+class CommitInfo(NamedTuple):
     """A commit that a revision names, with the branch when it names one."""
 
     commit_id: str
@@ -163,6 +160,8 @@ def _unknown_revision(repository: Repository, revision: str, answer: GitAnswer) 
         return ScanError(f"The repository {where} has no commit yet: commit something, then scan it.")
     if not revision:
         return ScanError(f"HEAD of {where} names no commit: say which with --rev, {_one_of(branches)}.")
+    import difflib
+
     advice = f"Did you mean {_one_of(difflib.get_close_matches(revision, branches, 3) or branches)}?"
     if (repository.common_dir / "shallow").exists():
         advice = "The clone is shallow: run `git fetch --unshallow` in it."

@@ -9,7 +9,6 @@ from audit.scanner.errors import ScanError
 from audit.scanner.report import SourceInfo
 from audit.scanner.source.base import Source
 from audit.scanner.source.folder import FolderSource
-from audit.scanner.source.git import GitSource
 from audit.scanner.source.git_repository import (
     Repository,
     current_branch,
@@ -59,14 +58,21 @@ def _open(named: Path, revision: str, seen: Seen | None) -> Source:
     if not os.access(path, os.R_OK | os.X_OK, effective_ids=True):
         raise ScanError(f"{named} can't be read: permission denied. Check the permissions of the folder.")
     if is_git_dir(path):
-        return GitSource(repository_of_git_dir(path), revision)
+        return _open_commit(repository_of_git_dir(path), revision)
     if not revision:
         return FolderSource(path, info=_folder_info(path), seen=seen)
     repository = find_repository(path)
     if repository is None or repository.work_tree is None:
         raise ScanError(f"{named} is in no git repository: leave out --rev, or give a repository.")
     prefix = path.relative_to(repository.work_tree).as_posix()
-    return GitSource(repository, revision, "" if prefix == "." else prefix)
+    return _open_commit(repository, revision, "" if prefix == "." else prefix)
+
+
+def _open_commit(repository: Repository, revision: str, prefix: str = "") -> Source:
+    # A folder is read without it.
+    from audit.scanner.source.git import GitSource
+
+    return GitSource(repository, revision, prefix)
 
 
 def _open_file(path: Path, revision: str, seen: Seen | None) -> Source:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import PurePosixPath
 
 from audit.scanner.errors import ScanError
 from audit.scanner.source.base import Content, ReadFailure, SourceFile
@@ -14,16 +13,17 @@ MAX_FILE_BYTES = 10_000_000
 RUST_SUFFIX = ".rs"
 CARGO_MANIFEST = "Cargo.toml"
 DOCUMENT_SUFFIX = ".md"
-INCLUDED_SUFFIXES = frozenset({".ptx", ".wgsl", ".cu"})
+INCLUDED_SUFFIXES = (".ptx", ".wgsl", ".cu")
 
 
 def is_wanted(path: str) -> bool:
     """Tell whether a scan reads the file: Rust, a Cargo manifest, Markdown, or kernel text to include."""
-    name = PurePosixPath(path).name
+    name = path.rpartition("/")[2]
+    # What only begins with a point has no suffix.
     return (
         name == CARGO_MANIFEST
         or name.endswith((RUST_SUFFIX, DOCUMENT_SUFFIX))
-        or PurePosixPath(name).suffix in INCLUDED_SUFFIXES
+        or (name.endswith(INCLUDED_SUFFIXES) and name.rfind(".") > 0)
     )
 
 

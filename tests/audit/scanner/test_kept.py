@@ -115,7 +115,7 @@ def test_the_scanner_is_named_by_all_of_its_code(tmp_path: Path) -> None:
     (tmp_path / "part" / "rule.py").write_bytes(b"one")
     (tmp_path / "facts.scm").write_bytes(b"two")
     (tmp_path / "notes.txt").write_bytes(b"three")
-    found = dict(kept._code_of(tmp_path, "audit"))
+    found = dict(kept._code_of(str(tmp_path), "audit"))
     assert found == {"audit/part/rule.py": b"one", "audit/facts.scm": b"two"}
 
 
@@ -156,7 +156,7 @@ def test_who_asks_for_earlier_results_or_the_workspace_gets_a_scan(
 
 def test_a_report_is_not_kept_when_the_assembler_may_do_better(reports: KeptReports) -> None:
     report = replace(scanned(None), ptxas_version="12.9.86")
-    assert RuleRun("FT017", RuleStatus.NOT_RUN) in [replace(run, reason="") for run in report.rule_runs]
+    assert RuleRun("FT017", RuleStatus.NOT_RUN) in [run._replace(reason="") for run in report.rule_runs]
     reports.put("key", report)
     assert reports.get("key", SourceInfo("")) is None
 

@@ -70,7 +70,7 @@ def test_without_room_for_temporary_files_there_is_no_process(monkeypatch: pytes
     def full() -> NoReturn:
         raise OSError(errno.ENOSPC, "no space left on device")
 
-    monkeypatch.setattr("audit.scanner.processes.tempfile.TemporaryFile", full)
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
     with ExtractingProcess(TEXTS) as process:
         assert process.facts() == []
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from audit.scanner.ptx.assembler import Assembled, Assembler, find_assembler
+from audit.scanner.ptx.assembler import Assembler, find_assembler
+from audit.scanner.ptx.assembly import Assembled
 
 GOOD = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry nop() { ret; }\n"
 BROKEN = GOOD.replace("ret;", "rte;")
