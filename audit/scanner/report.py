@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
 
 
 class Level(StrEnum):
@@ -64,7 +63,8 @@ class RuleStatus(StrEnum):
     FAILED = "failed"
 
 
-class Region(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Region:
     """A SARIF region: lines and columns from 1, columns in Unicode code points, end column exclusive."""
 
     start_line: int
@@ -73,7 +73,8 @@ class Region(NamedTuple):
     end_column: int
 
 
-class EvidenceStep(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class EvidenceStep:
     """One step of a SARIF codeFlow.
 
     `role` is `anchor`, `call` (a step into a callee), `effect` (the download, host loop or missing launch
@@ -87,7 +88,8 @@ class EvidenceStep(NamedTuple):
     message: str
 
 
-class Suppression(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Suppression:
     """A SARIF suppression found in the source."""
 
     kind: str
@@ -121,7 +123,8 @@ class Result:
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
-class EarlierResult(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class EarlierResult:
     """A result of an earlier scan, as far as it takes to say what became of it.
 
     `key` is the asker's own name for it: the answer comes back under it.
@@ -153,7 +156,8 @@ class SiteOutcome:
         return self.outcome is Outcome.REMOVED and not self.steps
 
 
-class ManifestEntry(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ManifestEntry:
     """One Rust file (or Cargo manifest) of the tree and how it ended."""
 
     path: str
@@ -164,7 +168,8 @@ class ManifestEntry(NamedTuple):
     line_count: int = 0
 
 
-class RuleRun(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RuleRun:
     """Whether one rule ran in this scan, and why not, or why it ran narrowed: its silence tells little."""
 
     rule_id: str
@@ -172,7 +177,8 @@ class RuleRun(NamedTuple):
     reason: str = ""
 
 
-class CrateInfo(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class CrateInfo:
     """A Cargo package of the tree: name, folder relative to the root (empty for the root itself)."""
 
     name: str
@@ -180,7 +186,8 @@ class CrateInfo(NamedTuple):
     is_workspace_member: bool
 
 
-class SourceInfo(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SourceInfo:
     """Where the scanned bytes came from. What follows `root` is empty for a plain folder.
 
     For the work tree of a repository as it is on disk, `revision`, `commit_id` and `committed_at` are empty:
@@ -228,7 +235,8 @@ class ScanReport:
     own_clauses_of_forms: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-class Progress(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Progress:
     """A step of a running scan: `phase` is `read`, `extract`, `link` or `judge`; `total` may be 0."""
 
     phase: str

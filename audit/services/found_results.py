@@ -6,6 +6,7 @@ that takes its part of it.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ from audit.models import FallbackSite, Result, ScanRun
 from audit.scanner import report as scanner
 from audit.scanner.matching import KnownSite, Match
 from audit.scanner.report import BaselineState
-from audit.services.branch_history import step_json, suppression_json
+from audit.services.branch_history import step_json
 from audit.services.copying import as_json, ids_reserve, rows_copy
 
 _RESULT_COLUMNS = (
@@ -166,7 +167,9 @@ def _rows(
             as_json(dict(result.partial_fingerprints)),
             as_json([step_json(step) for step in result.evidence]),
             result.snippet,
-            as_json([suppression_json(one) for one in result.suppressions]) if result.suppressions else "[]",
+            as_json([dataclasses.asdict(one) for one in result.suppressions])
+            if result.suppressions
+            else "[]",
             as_json(dict(result.properties)),
             match.match_pass.value,
             match.confidence,

@@ -230,7 +230,7 @@ def test_a_site_is_explained_by_the_functions_of_its_evidence(
 ) -> None:
     caller = "minitorch_gpu::ops::caller"
     plain = make_result()
-    step = plain.evidence[0]._replace(symbol=caller, role="call")
+    step = replace(plain.evidence[0], symbol=caller, role="call")
     scan_run = ingest(
         matrix.repository, make_report([replace(plain, evidence=(*plain.evidence, step))])
     ).scan_run
