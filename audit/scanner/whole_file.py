@@ -11,7 +11,8 @@ from pathlib import Path
 
 _RANDOM_BYTES = 4
 _MODE = 0o600
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+# What is there already, a link too, is not opened.
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
 def file_replace(

@@ -27,7 +27,8 @@ CHANGE = import_module("migrations_tracker.migrations.0035_sealed_second_factors
 def test_what_is_sealed_is_opened_again_and_does_not_show(text: str) -> None:
     sealed = secret_seal(text)
     assert secret_open(sealed) == text
-    assert len(text) < 4 or text not in sealed
+    # What is sealed begins with the same letters each time: a short text may be among them.
+    assert len(text) < 8 or text not in sealed
 
 
 def test_another_key_opens_nothing(settings: Settings) -> None:
