@@ -10,8 +10,14 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from audit.models import FallbackSite, Repository
+from migrations_tracker.models import Plan, Schedule
 from migrations_tracker.roles import Role
+from migrations_tracker.services.plan_people import person_set
+from migrations_tracker.services.schedules import schedule_execute, schedule_request
 from tests.factories import ingest, make_report, make_repository, make_result, make_user
+from tests.migrations_tracker.plan_fixture import make_plan
+from tests.migrations_tracker.views.plan_pages import MONDAY, QUICK
+from workers.models import Runner
 
 #: What shows a page again without having changed anything: previews, and log-ins that failed or go elsewhere.
 CHANGES_NOTHING = {"login", "mfa_authenticate", "openid_connect_login"}
@@ -77,3 +83,32 @@ def root_client(db: None) -> Client:
     client = Client()
     client.force_login(make_user("root", is_superuser=True))
     return client
+
+
+@pytest.fixture
+def plan(db: None) -> Plan:
+    return make_plan()
+
+
+@pytest.fixture
+def staffed(plan: Plan, ada: User) -> Plan:
+    Runner.objects.create(name="h100", is_able=True)
+    for name in ("ada", "bo"):
+        person_set(
+            plan=plan,
+            name=name,
+            skills=["autograd", "build", "kernel"],
+            capacity=1,
+            time_zone="UTC",
+            hours=[[day, 540, 1020] for day in range(5)],
+            actor=ada,
+        )
+    return plan
+
+
+@pytest.fixture
+def schedule(staffed: Plan) -> Schedule:
+    row = schedule_request(plan=staffed, actor=None, now=MONDAY)
+    assert schedule_execute(pk=row.pk, options=QUICK)
+    row.refresh_from_db()
+    return row
