@@ -66,7 +66,10 @@ class Scene:
         self.page.get_by_label("Symbol or path", exact=True).fill(site.symbol)
         self.press("Apply")
         name = site.symbol.rpartition("::")[2]
-        self.page.locator("table.sites .place a").filter(has_text=name).first.click()
+        found = self.page.locator("table.sites .place a")
+        # A click into the list that is just being replaced is lost.
+        expect(found.filter(has_not_text=name)).to_have_count(0)
+        found.filter(has_text=name).first.click()
         expect(self.page.get_by_role("heading", level=1)).to_contain_text(name)
 
 
