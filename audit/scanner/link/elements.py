@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from audit.scanner.extract.facts import Region, RegionKind
+from audit.scanner.extract.facts import RegionKind
 from audit.scanner.extract.items import split_list
 from audit.scanner.link.unit import Fn
 
@@ -43,19 +43,23 @@ def walked_lists(function: Fn) -> Iterator[tuple[str, str]]:
 
 def opened_options(function: Fn) -> Iterator[tuple[str, str]]:
     """Yield the locals that patterns bind to the content of an option, each with the option as written."""
-    for region in function.facts.regions:
-        pattern, subject = _matched(function, region)
+    for pattern, subject in _matched(function):
         name = _CONTENT.match(pattern.strip())
         opened = _OPENED.match(subject.strip()) if name is not None else None
         if name is not None and opened is not None:
             yield name[1], opened[1]
 
 
-def _matched(function: Fn, region: Region) -> tuple[str, str]:
-    subject = function.text(region.condition_start, region.condition_end)
-    if region.kind == RegionKind.THEN and subject.startswith("let "):
-        pattern, _, subject = subject[4:].partition("=")
-        return pattern, subject
-    if region.kind in (RegionKind.ARM, RegionKind.LET_ELSE):
-        return function.text(region.pattern_start, region.pattern_end), subject
-    return "", ""
+def _matched(function: Fn) -> Iterator[tuple[str, str]]:
+    """Yield the patterns of a function that may be of an option's content, each with what is matched."""
+    data, text = function.unit.data, function.text
+    for region in function.facts.regions:
+        start, end = region.condition_start, region.condition_end
+        if region.kind == RegionKind.THEN:
+            if data.startswith(b"let ", start, end):
+                pattern, _, subject = text(start + 4, end).partition("=")
+                yield pattern, subject
+        elif region.kind in (RegionKind.ARM, RegionKind.LET_ELSE):
+            pattern = text(region.pattern_start, region.pattern_end)
+            if "Some" in pattern:
+                yield pattern, text(start, end)

@@ -71,18 +71,18 @@ class Lost:
 class Given:
     """Answers by the function that calls, and by the span of the call; None counts as no answer.
 
-    `found` are the calls whose answers were found out in this process, by the function that calls.
     `structs` names the structs whose fields were asked for to tell a function's types, also those that there
     are not: where one of them changes, nothing is kept of that function.
     """
 
     world: World | None = None
     answers: dict[Fn, Rows] = field(default_factory=dict)
-    found: dict[Fn, list[Call]] = field(default_factory=dict)
     types: dict[Fn, dict[str, str]] = field(default_factory=dict)
     structs: dict[Fn, set[str]] = field(default_factory=dict)
     recalled: Recalling | None = None
     lost: Lost | None = None
+    _added: list[tuple[Fn, Call]] = field(default_factory=list)
+    _found: dict[Fn, list[Call]] = field(default_factory=dict)
     _calling: dict[str, set[Fn]] = field(default_factory=dict)
     _calling_macros: set[Fn] = field(default_factory=set)
 
@@ -99,16 +99,18 @@ class Given:
         if rows is None:
             rows = self.rows_of(function)
         rows[call.start, call.end] = callees
-        found = self.found.get(function)
-        if found is None:
-            found = self.found[function] = []
-        found.append(call)
-        calling = self._calling.get(call.name)
-        if calling is None:
-            calling = self._calling[call.name] = set()
-        calling.add(function)
-        if call.kind == CallKind.MACRO:
-            self._calling_macros.add(function)
+        # Most scans leave nothing to another one: only those that do have it put in order.
+        self._added.append((function, call))
+
+    def found(self) -> dict[Fn, list[Call]]:
+        """Return the calls whose answers were found out in this process, by the function that calls."""
+        for function, call in self._added:
+            self._found.setdefault(function, []).append(call)
+            self._calling.setdefault(call.name, set()).add(function)
+            if call.kind == CallKind.MACRO:
+                self._calling_macros.add(function)
+        self._added.clear()
+        return self._found
 
     def types_of(self, function: Fn) -> dict[str, str] | None:
         """Return the types of a function's locals, or None where they are not known."""
@@ -126,13 +128,14 @@ class Given:
         self.world = world
         if before is None:
             return
+        found = self.found()
         structs = _changed(before.struct_fields, world.struct_fields)
         retyped = [one for one, asked in self.structs.items() if not structs.isdisjoint(asked)]
         spans: dict[Fn, Set[Span] | None] = dict.fromkeys(retyped)
         for function in {*retyped, *(before.functions - world.functions)}:
             self._forget(function)
         if before.visible != world.visible or before.traits != world.traits:
-            self.answers, self.found, self.lost = {}, {}, None
+            self.answers, self._found, self.lost = {}, {}, None
             self._calling, self._calling_macros = {}, set()
             return
         names = _changed(before.by_name, world.by_name)
@@ -143,7 +146,7 @@ class Given:
         paths_hold = before.facades == world.facades
         asking: set[Fn] = self._calling_macros.union(before.passing, world.passing)
         asking.update(*(self._calling.get(name, ()) for name in called))
-        for function in asking if paths_hold else list(self.found):
+        for function in asking if paths_hold else list(found):
             passing = before.passing.get(function, _NONE) | world.passing.get(function, _NONE)
             dropped = self._drop(function, uses, called, passing, paths_hold=paths_hold)
             if dropped:
@@ -163,7 +166,7 @@ class Given:
     ) -> set[Span]:
         """Drop the answers for a function's calls that may be others, and return the spans of these calls."""
         dropped = {*passing}
-        calls = self.found.get(function)
+        calls = self._found.get(function)
         if calls is None:
             return dropped
         known, rows = uses(function.unit), self.answers[function]
@@ -175,7 +178,7 @@ class Given:
             else:
                 dropped.add(span)
                 rows.pop(span, None)
-        self.found[function] = kept
+        self._found[function] = kept
         return dropped
 
     def _forget(self, function: Fn) -> None:
@@ -184,7 +187,7 @@ class Given:
         self.structs.pop(function, None)
         self.answers.pop(function, None)
         self._calling_macros.discard(function)
-        for call in self.found.pop(function, ()):
+        for call in self._found.pop(function, ()):
             self._calling[call.name].discard(function)
 
 

@@ -145,8 +145,10 @@ class CallGraph:
         ):
             return before.handed_on(lost.successors)
         found: dict[Fn, list[tuple[Fn, Call]]] = {}
+        resolve = self.resolver.resolve
         for pair in calls:
-            for callee in dict.fromkeys(self.resolver.resolve(*pair)):
+            callees = resolve(*pair)
+            for callee in callees if len(callees) < 2 else dict.fromkeys(callees):
                 found.setdefault(callee, []).append(pair)
         return _Callers(calls, found)
 

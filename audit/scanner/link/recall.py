@@ -338,7 +338,7 @@ class Recalled:
         """Yield what was found out in this scan; what a macro is given is looked up each time."""
         uses = self._uses(function.unit)
         rows = self._given.answers.get(function, {})
-        for call in self._given.found.get(function, ()):
+        for call in self._given.found().get(function, ()):
             span = call.start, call.end
             callees = rows.get(span)
             if callees is None or call.kind == CallKind.MACRO:

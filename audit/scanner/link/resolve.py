@@ -7,26 +7,20 @@ from collections import defaultdict
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
 
-from audit.scanner.extract.facts import Call, CallKind, Let
+from audit.scanner.extract.facts import Call, CallKind
 from audit.scanner.extract.items import split_list
-from audit.scanner.link.elements import element_type, opened_options, walked_lists
 from audit.scanner.link.given import Given, Lost, World
+from audit.scanner.link.local_types import LocalTypes
+from audit.scanner.link.named import Named
 from audit.scanner.link.passed import Key, Path, passed_paths
 from audit.scanner.link.recall import Recalled
 from audit.scanner.link.standard import STANDARD_METHODS
-from audit.scanner.link.unit import Fn, Unit, base_type
+from audit.scanner.link.unit import Fn, Unit
 from audit.scanner.link.workspace import Workspace
 
-_CONSTRUCTOR = re.compile(r"^&?(?:mut\s+)?((?:\w+::)*)([A-Z]\w*)(?:::<[^>]*>)?\s*(?:::\s*\w+|\{)")
-_FIELD = re.compile(r"^(self|\w+)\.(\w+)$")
-_IDENTIFIER = re.compile(r"^(?:ref\s+)?(?:mut\s+)?([a-z_]\w*)$")
 _GENERICS = re.compile(r"<[^<>]*>")
-_BREAK = re.compile(r"\s*\.\s*")
 _MANY = 6
 _MOST_USE_LEVELS = 64
-_POINTERS = frozenset({"Arc", "Box", "Rc", "Option", "RefCell", "Mutex", "RwLock", "Result"})
-# So much of a value is looked at for the type that it builds.
-_HEAD = 120
 
 
 class Resolver:
@@ -37,7 +31,7 @@ class Resolver:
     ) -> None:
         """Take over from the resolver of the workspace before, or a memory, what would be found again."""
         self._workspace = workspace
-        self._by_arity: dict[tuple[str, int], list[Fn]] = {}
+        self._named: dict[str, Named] = {}
         self._given: Given = Given() if before is None else before._given
         if before is not None:
             self._given.keep(self._world(), self.uses, self.renamed)
@@ -45,6 +39,7 @@ class Resolver:
             self._given = recalled.given(self._world(), self.uses)
         else:
             self._given.world = self._world()
+        self._locals = LocalTypes(workspace, self._given)
 
     def _world(self) -> World:
         """Return what resolutions depend on besides the function that calls."""
@@ -59,30 +54,10 @@ class Resolver:
             passing=self._passing_spans(),
         )
 
-    @cached_property
-    def _free(self) -> dict[str, list[Fn]]:
-        found: dict[str, list[Fn]] = defaultdict(list)
-        for function in self._workspace.functions:
-            if function.owner is None:
-                for name in (function.name, *self._workspace.expansions.get(function.index, ())):
-                    found[name].append(function)
-        return found
-
-    @cached_property
-    def _methods_by_type(self) -> dict[tuple[str, str], list[Fn]]:
-        found: dict[tuple[str, str], list[Fn]] = defaultdict(list)
-        for function in self._workspace.functions:
-            if function.owner is not None:
-                for type_ in {function.self_type, function.trait}:
-                    found[type_, function.name].append(function)
-        return found
-
-    @cached_property
-    def _methods(self) -> dict[str, list[Fn]]:
-        found: dict[str, list[Fn]] = defaultdict(list)
-        for function in self._workspace.functions:
-            if function.owner is not None:
-                found[function.name].append(function)
+    def _of_name(self, name: str) -> Named:
+        found = self._named.get(name)
+        if found is None:
+            found = self._named[name] = Named(name, self._workspace.by_name.get(name, ()))
         return found
 
     @property
@@ -92,24 +67,32 @@ class Resolver:
 
     def resolve(self, function: Fn, call: Call) -> tuple[Fn, ...]:
         """Return the functions that a call may call; nothing when it can't be told."""
-        rows = self._given.answers.get(function)
-        known = rows.get((call.start, call.end)) if rows is not None else None
+        is_passing = function.index in self._passing
+        if call.name not in self._names and not is_passing:
+            return ()
+        given = self._given
+        rows = given.answers.get(function)
+        if rows is None:
+            rows = given.rows_of(function)
+        known = rows.get((call.start, call.end))
         if known is not None:
             return known
-        if call.name not in self._names and function.index not in self._passing:
-            return ()
-        if rows is None:
-            known = self._given.rows_of(function).get((call.start, call.end))
-            if known is not None:
-                return known
         called = self._resolve(function, call)
-        if function.index in self._passing:
+        if is_passing:
             for path in self.passed.get((function.index, call.start, call.end), ()):
                 called = called + self._at_argument(function, path)
-        can_name = self._workspace.can_name
-        found = tuple([one for one in called if can_name(function, one)]) if called else ()
-        self._given.add(function, call, found)
+        found = self._nameable(function, called) if called else ()
+        given.add(function, call, found)
         return found
+
+    def _nameable(self, function: Fn, called: list[Fn]) -> tuple[Fn, ...]:
+        """Return those of some functions that the package of another can name."""
+        package = function.unit.package
+        for one in called:
+            if one.unit.package is not package:
+                can_name = self._workspace.can_name
+                return tuple([one for one in called if can_name(function, one)])
+        return tuple(called)
 
     @cached_property
     def renamed(self) -> Mapping[str, set[str]]:
@@ -146,23 +129,24 @@ class Resolver:
     def _at_argument(self, function: Fn, path: Path) -> list[Fn]:
         owner = function.self_type if path[-2] == "Self" else path[-2]
         if owner[:1].isupper():
-            return _live(function, self._methods_by_type.get((owner, path[-1]), []))
+            return _live(function, self._of_name(path[-1]).of_type.get(owner, []))
         expanded = self.uses(function.unit).get(path[0], (path[0],))
         return _live(function, self._free_by_path(function.unit, (*expanded, *path[1:])))
 
     def _resolve(self, function: Fn, call: Call) -> list[Fn]:
-        if call.name not in self._workspace.by_name:
-            alias = self.uses(function.unit).get(call.name) if call.kind == CallKind.PLAIN else None
+        kind, name = call.kind, call.name
+        if name not in self._workspace.by_name:
+            alias = self.uses(function.unit).get(name) if kind == CallKind.PLAIN else None
             if alias is None or alias[-1] not in self._workspace.by_name:
                 return []
-        if call.kind == CallKind.METHOD:
+        if kind == CallKind.METHOD:
             return self._resolve_method(function, call)
-        if call.kind == CallKind.PATH:
+        if kind == CallKind.PATH:
             return self._resolve_path(function, call)
-        if call.kind == CallKind.PLAIN:
+        if kind == CallKind.PLAIN:
             return self._resolve_plain(function, call)
-        if call.kind == CallKind.MACRO:
-            expanded = [one for one in self._workspace.by_name[call.name] if one.facts.macro == call.name]
+        if kind == CallKind.MACRO:
+            expanded = [one for one in self._workspace.by_name[name] if one.facts.macro == name]
             return expanded + self._named_in_arguments(function, call)
         return []
 
@@ -177,14 +161,15 @@ class Resolver:
             elif argument.isidentifier() and not function.facts.start <= call.start < function.facts.end:
                 # An invocation at item level is given names, never values.
                 found += [
-                    one for one in self._free.get(argument, []) if one.unit.package is function.unit.package
+                    one for one in self._of_name(argument).free if one.unit.package is function.unit.package
                 ]
         return found
 
     def _resolve_plain(self, function: Fn, call: Call) -> list[Fn]:
-        if any(parameter.name == call.name for parameter in function.facts.parameters):
-            return []
-        free = self._free.get(call.name, [])
+        for parameter in function.facts.parameters:
+            if parameter.name == call.name:
+                return []
+        free = self._of_name(call.name).free
         here = [one for one in free if one.unit is function.unit]
         if here:
             same_module = [one for one in here if one.module == function.module]
@@ -197,25 +182,25 @@ class Resolver:
         return _live(function, in_crate if len(in_crate) <= _MANY else [])
 
     def _resolve_path(self, function: Fn, call: Call) -> list[Fn]:
-        text = function.unit.text(call.start, call.name_start)
-        if "<" in text:
-            text = _GENERICS.sub("", text)
-        path = tuple(part.split("<")[0].strip() for part in text.split("::") if part.strip())
+        path = _parts(function.unit.data[call.start : call.name_start])
         if not path:
             return []
         last = path[-1]
         if last == "Self":
             last = function.self_type
         if last[:1].isupper():
-            found = self._methods_by_type.get((last, call.name), [])
-            return _live(function, self._of_receiver(function, call, last, found))
+            found = self._of_name(call.name).of_type.get(last)
+            return _live(function, self._of_receiver(function, call, last, found)) if found else []
         expanded = self.uses(function.unit).get(path[0])
         full = (*expanded, *path[1:], call.name) if expanded is not None else (*path, call.name)
         return _live(function, self._free_by_path(function.unit, full))
 
     def _of_receiver(self, function: Fn, call: Call, trait: str, found: list[Fn]) -> list[Fn]:
         """Return the methods of a trait, called by its path, that the type of the first argument has."""
-        if not any(one.trait == trait != one.self_type for one in found):
+        for one in found:
+            if one.trait == trait != one.self_type:
+                break
+        else:
             return found
         arguments = self.arguments(function, call)
         type_ = self.type_of(function, arguments[0]) if arguments else ""
@@ -227,13 +212,13 @@ class Resolver:
         full = path if expanded is None else (*expanded, *path[1:])
         if len(full) > 1:
             return tuple(self._free_by_path(unit, full))
-        found = self._free.get(path[0], [])
+        found = self._of_name(path[0]).free
         here = tuple(one for one in found if one.unit is unit)
         return here or tuple(one for one in found if one.unit.package is unit.package)
 
     def _free_by_path(self, unit: Unit, path: tuple[str, ...]) -> list[Fn]:
         name = path[-1]
-        found = self._free.get(name, [])
+        found = self._of_name(name).free
         path = self._through_facade(path)
         crates = self._crates
         if path[0] in crates:
@@ -278,38 +263,24 @@ class Resolver:
         }
 
     def _resolve_method(self, function: Fn, call: Call) -> list[Fn]:
-        methods = self._methods.get(call.name, [])
-        if not methods:
+        named = self._of_name(call.name)
+        if not named.methods:
             return []
-        receiver = function.unit.text(call.start, call.name_start).rstrip(". \n\t")
-        type_ = self.type_of(function, receiver)
+        type_ = self._locals.of_receiver(function, call)
         if type_:
-            exact = [
-                one for one in self._methods_by_type.get((type_, call.name), ()) if one.self_type == type_
-            ]
+            exact = named.own.get(type_)
             if exact:
                 return _live(function, exact)
             if type_ in self._workspace.trait_methods:
-                overriding = [one for one in methods if one.trait == type_ and one.has_body]
+                overriding = [one for one in named.methods if one.trait == type_ and one.has_body]
                 return _live(function, overriding if len(overriding) <= _MANY else [])
             if len(type_) > 1:
                 return []
         if call.name in STANDARD_METHODS:
             return []
-        named = self._methods_by_arity(call.name, len(self.arguments(function, call)))
-        fitting = [one for one in named if self._workspace.can_name(function, one)]
+        taking = named.taking(len(self.arguments(function, call)))
+        fitting = [one for one in taking if self._workspace.can_name(function, one)]
         return _live(function, fitting) if len({one.self_type for one in fitting}) <= _MANY else []
-
-    def _methods_by_arity(self, name: str, arity: int) -> list[Fn]:
-        """Return the methods of product code that have a body and take so many arguments."""
-        found = self._by_arity.get((name, arity))
-        if found is None:
-            found = self._by_arity[name, arity] = [
-                one
-                for one in self._methods.get(name, ())
-                if one.has_body and _arity(one) == arity and not one.is_test_code
-            ]
-        return found
 
     def arguments(self, function: Fn, call: Call) -> list[str]:
         """Return the argument texts of a call."""
@@ -317,73 +288,11 @@ class Resolver:
 
     def type_of(self, function: Fn, receiver: str) -> str:
         """Return the bare type name of a receiver where it can be told, else an empty text."""
-        receiver = receiver.strip().lstrip("&*").removeprefix("mut ").strip("() ")
-        if "\n" in receiver:
-            # A chain that is broken into lines.
-            receiver = _BREAK.sub(".", receiver)
-        if receiver == "self":
-            return function.self_type
-        if receiver.endswith("]"):
-            return _unwrapped(element_type(self._declared(function, receiver.partition("[")[0])))
-        field = _FIELD.match(receiver) if "." in receiver else None
-        if field is not None:
-            return _unwrapped(self._field_type(function, field[1], field[2]))
-        if receiver.isidentifier():
-            return self.types(function).get(receiver, "")
-        return ""
-
-    def _field_type(self, function: Fn, owner: str, name: str) -> str:
-        type_ = function.self_type if owner == "self" else self.types(function).get(owner, "")
-        self._given.structs.setdefault(function, set()).add(type_)
-        return self._workspace.struct_fields.get(type_, {}).get(name, "")
-
-    def _declared(self, function: Fn, place: str) -> str:
-        """Return the type of a field or parameter as it is written."""
-        field = _FIELD.match(place)
-        if field is not None:
-            return self._field_type(function, field[1], field[2])
-        return next((one.type for one in function.facts.parameters if one.name == place), "")
+        return self._locals.type_of(function, receiver)
 
     def types(self, function: Fn) -> dict[str, str]:
         """Return the bare types of a function's parameters and of locals whose types can be told."""
-        found = self._given.types_of(function)
-        if found is None:
-            found = {
-                parameter.name: _unwrapped(parameter.type)
-                for parameter in function.facts.parameters
-                if parameter.name != "self"
-            }
-            data = function.unit.data
-            for let in function.facts.lets:
-                # Most say no type: neither an annotation nor the path or the braces of a constructor.
-                if b":" not in data[let.pattern_end : let.value_start]:
-                    value = data[let.value_start : min(let.value_end, let.value_start + _HEAD)]
-                    if b"::" not in value and b"{" not in value:
-                        continue
-                name, type_ = self._let_type(function, let)
-                if name and type_ and name not in found:
-                    found[name] = type_
-            self._given.types[function] = found
-            for name, place in walked_lists(function):
-                found.setdefault(name, _unwrapped(element_type(self._declared(function, place))))
-            for name, place in opened_options(function):
-                found.setdefault(name, self.type_of(function, place))
-        return found
-
-    def _let_type(self, function: Fn, let: Let) -> tuple[str, str]:
-        unit = function.unit
-        type_ = ""
-        if let.value_start:
-            annotation = unit.text(let.pattern_end, let.value_start).rstrip("= \n")
-            if annotation.startswith(":"):
-                type_ = _unwrapped(annotation[1:])
-            else:
-                value = unit.text(let.value_start, min(let.value_end, let.value_start + _HEAD))
-                built = _CONSTRUCTOR.match(value) if "::" in value or "{" in value else None
-                if built is not None and built[2] not in ("Ok", "Some", "Err", "Arc", "Box", "Rc"):
-                    type_ = function.self_type if built[2] == "Self" else built[2]
-        name = _IDENTIFIER.match(unit.text(let.pattern_start, let.pattern_end)) if type_ else None
-        return (name[1], type_) if name is not None else ("", "")
+        return self._locals.types(function)
 
     def uses(self, unit: Unit) -> dict[str, tuple[str, ...]]:
         """Return what each imported name of a file stands for, as path."""
@@ -394,8 +303,13 @@ def _expanded(unit: Unit) -> dict[str, tuple[str, ...]]:
     return {name: path for use in unit.facts.uses for name, path in _expand(use.argument, ())}
 
 
-def _arity(function: Fn) -> int:
-    return sum(parameter.name != "self" for parameter in function.facts.parameters)
+@lru_cache(maxsize=8192)
+def _parts(written: bytes) -> tuple[str, ...]:
+    """Return the parts of the path before a called name, without generics."""
+    text = written.decode("utf-8", "replace")
+    if "<" in text:
+        text = _GENERICS.sub("", text)
+    return tuple(part.split("<")[0].strip() for part in text.split("::") if part.strip())
 
 
 def _live(function: Fn, candidates: list[Fn]) -> list[Fn]:
@@ -407,18 +321,6 @@ def _live(function: Fn, candidates: list[Fn]) -> list[Fn]:
         candidates = product or candidates
     live = [one for one in candidates if not any(cfg.excludes("feature") for cfg in one.cfgs)]
     return live or candidates
-
-
-@lru_cache(maxsize=65_536)
-def _unwrapped(type_: str) -> str:
-    """Return the bare type inside smart pointers, options and references."""
-    current = type_.strip()
-    while True:
-        bare = base_type(current)
-        inner = re.search(rf"\b{bare}\s*<(.*)>", current) if bare in _POINTERS else None
-        if inner is None:
-            return bare
-        current = next(iter(split_list(inner[1])), "")
 
 
 def _expand(
