@@ -9,7 +9,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cache
-from typing import NamedTuple
+from typing import AnyStr, NamedTuple
 
 
 class Phrase(NamedTuple):
@@ -90,9 +90,11 @@ _PATTERNS = (
 )
 # Every phrase has one of these, and that again one of these, which are soon looked for.
 _ROOTS = (
-    *("fall", "revert", "degrade", "effort"),
-    *("availab", "present", "possible", "supported", "found", "detected", "installed"),
+    *(b"fall", b"revert", b"degrade", b"effort"),
+    *(b"availab", b"present", b"possible", b"supported", b"found", b"detected", b"installed"),
 )
+# An `\u017f` is an `s` to a pattern that ignores case.
+_SUBJECTS = (b"cpu", b"host", b"effort", "\u017f".encode())
 _TELLING = re.compile(rf"{_BACK}|{_BEST_EFFORT}|{_READY}", re.IGNORECASE)
 _SUBJECT = re.compile("cpu|host|effort", re.IGNORECASE)
 # What is denied, undone, or told of others right before the phrase's core is no claim.
@@ -126,6 +128,7 @@ _MENTION = re.compile(
 # and characters that nobody sees. An underscore within a word is a name's, an asterisk before a space is that
 # of a list. Most characters begin none of it: a pattern that starts with a class is soon done with them.
 _INVISIBLE = "\u00ad\u200b-\u200d\u2060\ufeff"
+_INVISIBLE_ONES = ("\u00ad", "\u200b", "\u200c", "\u200d", "\u2060", "\ufeff")
 _ENTITY = "(?i:(?:shy|zwnj|#173);)"
 _LINK = r"(?=[^\[\]\n]*\][(\[])"
 _TAGS = _any("a", "b", "code", "em", "i", "kbd", "mark", "s", "span", "strong", "sub", "sup", "u")
@@ -141,15 +144,25 @@ _UNSEEN = re.compile(rf"[{_INVISIBLE}&](?:(?<!&)|{_ENTITY})")
 _FEW_WORDS = re.compile(r"[A-Za-z][A-Za-z'-]*(?: [A-Za-z][A-Za-z'-]*){0,2}")
 _JOINER = "\u2060"
 _PARAGRAPH_END = re.compile(r"\n[ \t]*\n")
+_PARAGRAPH_END_IN_BYTES = re.compile(_PARAGRAPH_END.pattern.encode())
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n[ \t]*\n|\n(?=[ \t]*(?:[-*+]|\d+\.|#{1,6}|\|)[ \t])")
 
 
 def may_claim(text: str) -> bool:
     """Say whether a text has the words that no phrase can do without: that is soon told."""
-    if not text.isascii() or "&" in text:
+    # Most texts hide nothing, and to look for a few characters is sooner done than to match them.
+    if "&" in text or (not text.isascii() and any(map(text.__contains__, _INVISIBLE_ONES))):
         text = _UNSEEN.sub("", text)
-    lower = text.lower()
-    return any(root in lower for root in _ROOTS) and _SUBJECT.search(text) is not None
+    return _has_words(_lowered(text))
+
+
+def _lowered(text: str) -> bytes:
+    """Return a text in lower case as far as it is ASCII: bytes are made lower far sooner than characters."""
+    return text.encode("utf-8", "replace").lower()
+
+
+def _has_words(lower: bytes) -> bool:
+    return any(map(lower.__contains__, _SUBJECTS)) and any(map(lower.__contains__, _ROOTS))
 
 
 def forbidden_phrases(text: str) -> tuple[Phrase, ...]:
@@ -165,7 +178,7 @@ def forbidden_phrases(text: str) -> tuple[Phrase, ...]:
     plain = _MENTION.sub(_mention, _FENCE.sub(_blank, text) if "```" in text or "~~~" in text else text)
     bare, places = _without_marks(plain)
     found: list[Phrase] = []
-    for start, end in _spans(bare, _SENTENCE_END):
+    for start, end in _sentences(bare):
         phrase = _phrase_in(bare, start, end)
         if phrase is None:
             continue
@@ -174,6 +187,15 @@ def forbidden_phrases(text: str) -> tuple[Phrase, ...]:
         if not _is_opt_in(text, phrase):
             found.append(phrase)
     return tuple(found)
+
+
+def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the sentences of the paragraphs that may claim something: those are few."""
+    lower = _lowered(text)
+    paragraphs = zip(_spans(text, _PARAGRAPH_END), _spans(lower, _PARAGRAPH_END_IN_BYTES), strict=True)
+    for (start, end), (first, last) in paragraphs:
+        if _has_words(lower[first:last]):
+            yield from _spans(text, _SENTENCE_END, start, end)
 
 
 def _without_marks(text: str) -> tuple[str, _Places]:
@@ -225,21 +247,28 @@ def _is_opt_in(text: str, phrase: Phrase) -> bool:
     return False
 
 
-def _spans(text: str, separator: re.Pattern[str]) -> Iterator[tuple[int, int]]:
-    start = 0
-    for match in separator.finditer(text):
+def _spans(
+    text: AnyStr, separator: re.Pattern[AnyStr], start: int = 0, end: int | None = None
+) -> Iterator[tuple[int, int]]:
+    end = len(text) if end is None else end
+    for match in separator.finditer(text, start, end):
         yield start, match.end()
         start = match.end()
-    yield start, len(text)
+    yield start, end
 
 
 def _mention(match: re.Match[str]) -> str:
     """Blank what is quoted or code; a few words that are no phrase by themselves are the sentence's."""
     inner = match[0][1:-1]
-    if not _FEW_WORDS.fullmatch(inner) or any(one.search(inner) for _, one in _compiled()):
+    if not _FEW_WORDS.fullmatch(inner):
+        return _blank(match)
+    if _SUBJECT.search(inner) and any(one.search(inner) for _, one in _compiled()):
         return _blank(match)
     return f"{_JOINER}{inner}{_JOINER}"
 
 
 def _blank(match: re.Match[str]) -> str:
-    return "\n".join([" " * len(line) for line in match[0].split("\n")])
+    text = match[0]
+    if "\n" not in text:
+        return " " * len(text)
+    return "\n".join([" " * len(line) for line in text.split("\n")])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from audit.scanner.link.unit import Fn, Unit
 
@@ -46,60 +47,64 @@ def blocks_of(unit: Unit, words: Sequence[bytes] = ()) -> Iterator[CommentBlock]
 
     The words are given in lower case.
     """
-    for start, end in unit.told_once(("blocks", *words), lambda unit: _spans_with(unit, words)):
+    spans: Iterable[tuple[int, int]] = (
+        sorted({span for word in words for span in unit.told_once(("blocks", word), _holding(word))})
+        if words
+        else _spans(unit)
+    )
+    for start, end in spans:
         yield CommentBlock(unit, start, end)
 
 
-def _spans_with(unit: Unit, words: Sequence[bytes]) -> list[tuple[int, int]]:
-    """Return the spans of the blocks that hold one of the words, of all where there are none."""
-    lower = unit.lowered if words else b""
-    present = [word for word in words if word in lower]
-    if words and not present:
-        return []
-    spans = unit.told_once(_spans, lambda unit: list(_spans(unit)))
-    if not words:
-        return spans
-    found = {index for word in present for index in _holding(lower, word, spans)}
-    return [spans[index] for index in sorted(found)]
+def _holding(word: bytes) -> Callable[[Unit], list[tuple[int, int]]]:
+    """Return what tells the spans of the blocks of a file that hold a word."""
+    return lambda unit: list(_spans_holding(unit, word))
 
 
-def _holding(text: bytes, word: bytes, spans: Sequence[tuple[int, int]]) -> Iterator[int]:
-    """Yield which of the sorted, disjoint spans hold a word, by their index."""
-    at = text.find(word)
-    index = 0
+def _spans_holding(unit: Unit, word: bytes) -> Iterator[tuple[int, int]]:
+    comments, last = unit.facts.comments, len(unit.data)
+    find = unit.lowered.find
+    at = find(word)
     while at >= 0:
-        index = bisect_left(spans, (at + 1,), index) - 1
-        if index >= 0 and at + len(word) <= spans[index][1]:
-            yield index
-        index += 1
-        if index == len(spans):
-            return
-        at = text.find(word, spans[index][0])
+        index = bisect_right(comments, (at, last)) - 1
+        if index >= 0 and at + len(word) <= comments[index][1]:
+            start, at = _around(unit, index)
+            yield start, at
+        else:
+            at += 1
+        at = find(word, at)
+
+
+def _around(unit: Unit, index: int) -> tuple[int, int]:
+    """Return the span of the block that a comment belongs to."""
+    comments = unit.facts.comments
+    first = last = index
+    while first and _goes_on(unit, first):
+        first -= 1
+    while last + 1 < len(comments) and _goes_on(unit, last + 1):
+        last += 1
+    return comments[first][0], comments[last][1]
 
 
 def _spans(unit: Unit) -> Iterator[tuple[int, int]]:
-    """Yield the spans of the comment blocks.
+    """Yield the spans of the comment blocks."""
+    comments = unit.facts.comments
+    starts = [index for index in range(len(comments)) if not index or not _goes_on(unit, index)]
+    for first, behind in pairwise((*starts, len(comments))):
+        yield comments[first][0], comments[behind - 1][1]
 
-    A block goes on when the next comment stands on the next line and is of the same kind.
-    """
+
+def _goes_on(unit: Unit, index: int) -> bool:
+    """Say whether a comment goes on with the block before it: of the same kind, and on the next line."""
     data = unit.data
-    start = end = -1
-    mark = b""
-    for one_start, one_end in unit.facts.comments:
-        one_mark = data[one_start : one_start + 3]
-        if one_mark not in _MARKS:
-            one_mark = one_mark[:2]
-        if one_mark == mark:
-            between = data[end:one_start]
-            # A line comment's span may hold its line break.
-            if not between.strip() and between.count(b"\n") + (data[end - 1] == _LINE_BREAK) <= 1:
-                end = one_end
-                continue
-        if start >= 0:
-            yield start, end
-        start, end, mark = one_start, one_end, one_mark
-    if start >= 0:
-        yield start, end
+    (before, end), (start, _) = unit.facts.comments[index - 1 : index + 1]
+    between = data[end:start]
+    # A line comment's span may hold its line break.
+    return (
+        not between.strip()
+        and between.count(b"\n") + (data[end - 1] == _LINE_BREAK) <= 1
+        and _mark(unit, before) == _mark(unit, start)
+    )
 
 
 def function_at(functions: list[Fn], block: CommentBlock) -> Fn | None:

@@ -13,7 +13,7 @@ from audit.scanner.profile import any_pattern
 
 # How far before a name the keyword that defines it may stand.
 _LEAD = 200
-_WORD = re.compile(r"\b[a-z_]\w*\b")
+_WORD = re.compile(r"\b[a-z_]\w*")
 # What an operator symbol calls.
 _SYMBOLS = ("add", "sub", "mul", "div", "rem", "neg", "not", "index", "deref")
 
@@ -24,7 +24,10 @@ def presumed_names(summaries: Summaries) -> frozenset[str]:
     Only calls whose name matches the profile's `tests.presumed_patterns` are followed so. Types decide
     nothing: of what is left out here, no test runs anything that could be meant.
     """
-    pattern = any_pattern(summaries.profile.tests.presumed_patterns)
+    patterns = summaries.profile.tests.presumed_patterns
+    if not patterns:
+        return frozenset()
+    pattern = any_pattern(patterns)
     found = set(filter(pattern.search, _called_by_tests(summaries).union(_SYMBOLS)))
     queue = deque(found)
     while queue:

@@ -112,6 +112,22 @@ def test_a_phrase_lies_in_its_text_and_says_what_stands_there(text: str) -> None
         assert phrase.text == " ".join(text[phrase.start : phrase.end].split())
 
 
+PARAGRAPHS = st.lists(st.sampled_from([*CLAIM_WORDS, "never", ".", "\n", "\n- ", "é", "`CPU`"])).map(" ".join)
+
+
+@given(st.lists(PARAGRAPHS, max_size=4))
+def test_a_paragraph_says_what_it_says_alone(paragraphs: list[str]) -> None:
+    text, found = "", []
+    for paragraph in paragraphs:
+        before = len(text)
+        found += [
+            one._replace(start=before + one.start, end=before + one.end)
+            for one in forbidden_phrases(paragraph)
+        ]
+        text += f"{paragraph}\n\n"
+    assert forbidden_phrases(text) == tuple(found)
+
+
 EMPHASIS = st.sampled_from(["", "*", "**", "***", "_", "__", "~~", "<b>"])
 
 
