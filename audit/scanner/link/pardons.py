@@ -33,6 +33,9 @@ _FILLED = re.compile(r"&\s*mut\s+(?:\w+::)*(?:Hash|BTree)Map\s*<")
 _WALKED = re.compile(r"\s*&?\w+\s*$")
 _ITERATES = frozenset({"iter", "into_iter"})
 
+# The ways to a read that data of the device can't go where a function refuses it.
+_REFUSED = frozenset({"host-branch", "rejected", "refusing-access"})
+
 
 def _is_handed_out(function: Fn, call: Call) -> bool:
     """Say whether what a call yields is the value of its branch, as it is."""
@@ -78,6 +81,10 @@ class Pardons:
     def pardon(self, function: Fn, call: Call) -> str:
         """Say what makes reading device data on the host legal at a call; empty when nothing does."""
         return self._purpose(function, call) or self._way(function, call)
+
+    def is_refused(self, function: Fn, call: Call) -> bool:
+        """Say whether a function refuses data of the device with an error, so that a call never reads any."""
+        return function.index in self._rejections.found and self._way(function, call) in _REFUSED
 
     def _purpose(self, function: Fn, call: Call) -> str:
         """Say for what purpose a function may read: nothing it does is work of the device."""

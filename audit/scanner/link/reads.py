@@ -353,7 +353,9 @@ class Reads:
     def is_host_helper(self, function: Fn) -> bool:
         """Say whether a function computes on the host for others, so that its callers answer for it."""
         if not any(
-            not read.pardon or read.pardon in _HELPER_PARDONS for read in self.found.get(function.index, ())
+            not read.pardon
+            or (read.pardon in _HELPER_PARDONS and not self._pardons.is_refused(function, read.call))
+            for read in self.found.get(function.index, ())
         ):
             return False
         if function.name in self._graph.profile.transfer.transfer_apis:

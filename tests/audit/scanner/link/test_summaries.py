@@ -126,6 +126,29 @@ def test_a_helper_with_a_closure_reads_for_its_callers() -> None:
     assert function_named(summaries.workspace, "noise").index not in summaries.reads
 
 
+@pytest.mark.parametrize(
+    ("statements", "is_read"),
+    [
+        ("Ok(x.data_vec()?)", True),
+        ("if x.is_cuda() { return Err(E::A); } Ok(x.data_vec()?)", False),
+        ("require_cpu(x)?; Ok(x.data_vec()?)", False),
+        ("let h = x.data_vec()?; if x.is_cuda() { return Err(E::A); } Ok(h)", False),
+        ("if x.is_cuda() && deep(x) { return Err(E::A); } Ok(x.data_vec()?)", True),
+        ("require_cpu(x).ok(); Ok(x.data_vec()?)", True),
+        ("if x.is_cuda() { return x.cpu()?.data_vec(); } Ok(x.data_vec()?)", True),
+        ("if deep(x) { require_cpu(x)?; } Ok(x.data_vec()?)", True),
+    ],
+)
+def test_a_helper_that_refuses_device_data_reads_none_for_its_callers(statements: str, is_read: bool) -> None:
+    summaries = _summaries(
+        f"""
+        fn values(x: &Tensor<f32>) -> Result<Vec<f32>> {{ {statements} }}
+        pub fn fft(x: &Tensor<f32>) -> Result<Tensor<f32>> {{ wrap(transformed(values(x)?)) }}
+        """
+    )
+    assert (function_named(summaries.workspace, "fft").index in summaries.reads) == is_read
+
+
 def test_gates_know_whether_they_warn_and_refuse() -> None:
     summaries = _summaries("")
     gates = {summaries.workspace.functions[index].name: gate for index, gate in summaries.gates.items()}
