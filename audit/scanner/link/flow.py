@@ -15,6 +15,8 @@ from audit.scanner.link.words import ends_of
 _DIVERGING_MACROS = frozenset({"panic", "unreachable", "todo", "unimplemented", "bail", "compile_error"})
 _DEPTH = 6
 _BRACKET_OR = {"&&": re.compile(r"[()\[\]{}]|&&"), "||": re.compile(r"[()\[\]{}]|\|\|")}
+# What a choice asks is not what it yields.
+_CHOICE = re.compile(r"(?:if|match)\b")
 _BARE_NAME = re.compile(r"\b[a-z_]\w*\b(?!\s*[.(:])")
 T = TypeVar("T")
 
@@ -241,6 +243,8 @@ class Flow:
         if condition.startswith("let "):
             matched, _, subject = condition[4:].partition("=")
             return pattern(subject.strip(), matched.strip(), holds)
+        if _CHOICE.match(condition):
+            return None
         if condition.isidentifier():
             value = self.value_of(condition)
             return self.told(value, holds, atom, pattern, depth - 1) if value else atom(condition, holds)

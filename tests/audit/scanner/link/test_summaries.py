@@ -57,6 +57,10 @@ def _pardon(statements: str) -> str:
         ("if !opted_in() { return Err(E::A); } wrap(x.data_vec()?)", "opt-in"),
         ("if opted_in() { return launch(x); } wrap(x.data_vec()?)", ""),
         ("x.data()?; wrap(x.data_vec()?)", "refusing-access"),
+        (
+            "let odd = if x.is_cuda() { f()? } else { g()? }; if odd { return Err(E); } wrap(x.data_vec()?)",
+            "",
+        ),
     ],
 )
 def test_what_dominates_a_read_decides_whether_it_is_legal(statements: str, pardon: str) -> None:
