@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 
 from audit.rules.base import Rule
-from audit.rules.forms.error_examples import INVALID, VALID
+from audit.rules.forms.error_examples import INVALID
 from audit.rules.forms.refusals import DTYPE_TEST, Errors, absences, refusals
+from audit.rules.forms.sound_errors import VALID
 from audit.scanner.extract.facts import Call, RegionKind
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.admitted import is_in_arm_for_type

@@ -37,6 +37,8 @@ _DEVICES = r"(?:gpus?|cuda|metal|vulkan|wgpu|rocm|devices?|adapters?|accelerator
 _ABSENT = r"(?:not (?:available|found|present|detected)|unavailable|missing|absent)"
 _NO_DEVICE = re.compile(rf"(?i)\b{_DEVICES}\b[^.;]{{0,30}}\b{_ABSENT}\b|\bno\b[^.;]{{0,20}}\b{_DEVICES}\b")
 _ALTERNATIVES = ("ok_or", "ok_or_else")
+# A name that stands alone: no field, method or function.
+_LOCAL = re.compile(r"(?<![\w.])[a-z_]\w*\b(?!\s*(?:\(|::))")
 _UNREACHABLE = re.compile(rb"#\[(?:allow|expect)\([^\]]*\bunreachable_patterns\b[^\]]*\)\]\s*$")
 
 
@@ -80,6 +82,8 @@ def refusals(judgement: Judgement, flow: Flow, errors: Errors) -> Iterator[Candi
     if function.index not in graph.erring:
         return
     for call in flow.kept_once(refusals, lambda: _textual(judgement, function, errors)):
+        if _is_of_what_came_back(judgement, flow, call):
+            continue
         text = function.text(call.arguments_start, call.end)
         says_unsupported = bool(errors.unsupported.search(text))
         form = _refusal(judgement, flow, call, says_unsupported=says_unsupported)
@@ -97,6 +101,17 @@ def _textual(judgement: Judgement, function: Fn, errors: Errors) -> tuple[Call, 
         if judgement.summaries.graph.is_error(call)
         and errors.catch_all.search(function.text(call.arguments_start, call.end))
         and not _is_never_reached(function, call)
+    )
+
+
+def _is_of_what_came_back(judgement: Judgement, flow: Flow, call: Call) -> bool:
+    """Say whether an error is for data read from the device that is not as it should be: it was computed."""
+    tests = flow.tests_at(call.start, call.region)
+    names = _LOCAL.findall(tests[0].subject) if tests else []
+    return any(
+        f"{name}(" in value
+        for value in (flow.value_before(one, call.start) for one in names)
+        for name in judgement.profile.downloads
     )
 
 
