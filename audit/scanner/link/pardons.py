@@ -33,7 +33,7 @@ _FILLED = re.compile(r"&\s*mut\s+(?:\w+::)*(?:Hash|BTree)Map\s*<")
 _WALKED = re.compile(r"\s*&?\w+\s*$")
 _ITERATES = frozenset({"iter", "into_iter"})
 
-# The ways to a read that data of the device can't go where a function refuses it.
+# What keeps data of the device from a read where a function refuses it.
 _REFUSED = frozenset({"host-branch", "rejected", "refusing-access"})
 
 
@@ -82,8 +82,10 @@ class Pardons:
         """Say what makes reading device data on the host legal at a call; empty when nothing does."""
         return self._purpose(function, call) or self._way(function, call)
 
-    def is_refused(self, function: Fn, call: Call) -> bool:
-        """Say whether a function refuses data of the device with an error, so that a call never reads any."""
+    def keeps_device_data_out(self, function: Fn, call: Call) -> bool:
+        """Say whether data of the device never gets to a call: it is refused before, or goes another way."""
+        if self._graph.place_at(function, call) is Place.HOST:
+            return True
         return function.index in self._rejections.found and self._way(function, call) in _REFUSED
 
     def _purpose(self, function: Fn, call: Call) -> str:

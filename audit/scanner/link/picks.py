@@ -11,13 +11,15 @@ from audit.scanner.link.unit import Fn
 _ELEMENT = re.compile(r"\[\d+\](?!\s*\.\s*(?:iter|to_vec|chunks|clone)\b)")
 _FIRST = re.compile(r"\s*\.(?:first|iter(?:::<\w+>)?\(\)\s*\.next)\(\)")
 _LENGTH = re.compile(r"\s*\.(?:len|is_empty)\(\)")
+_WHOLE = re.compile(r"\s*\.as_slice\(\)\s*\{")
+_FIXED = re.compile(r"_$|\[\s*(?:&?\w+\s*,?\s*)*\]$")
 _UNWRAPPED = re.compile(r"^(?:\)|\?|\.(?:unwrap|await|expect\([^)]*\))(?:\(\))?|\s)*$")
 _ITERATED = re.compile(r"^\??\s*\.iter\(\)\)?\s*\.(?:all|any)\(")
 _COMMENT = re.compile(r"//[^\n]*")
 _LONGEST = 60
 _WALKS = re.compile(r"^\s*\.iter\(\)(?:\.enumerate\(\))?\s*$")
-_SIZE = re.compile(r"^\W*(?:\w*Result<\s*)?usize\b\s*(?:,[^()\[\]]*)?>?\s*$")
-_NOTHING = re.compile(r"^\W*\w*Result<\s*\(\s*\)\s*(?:,[^()\[\]]*)?>\s*$")
+_ONE = re.compile(r"^\W*(?:(?:\w+::)*\w*Result<\s*)?(?:usize|bool)\b\s*(?:,[^()\[\]]*)?>?\s*$")
+_NOTHING = re.compile(r"^\W*(?:\w+::)*\w*Result<\s*\(\s*\)\s*(?:,[^()\[\]]*)?>\s*$")
 _IN_RECORD = re.compile(r"\w\s*:\s*\*?$")
 
 
@@ -39,14 +41,28 @@ def picks_elements(function: Fn, call: Call) -> bool:
         elif _ELEMENT.match(after) and is_bound_again:
             # A list of one buffer, which the next local of this name holds.
             is_bound_again = False
+        elif before.endswith("match") and _WHOLE.match(after) and _takes_fixed_number(function, name):
+            is_picked = True
         elif not _LENGTH.match(after):
             return False
     return is_picked
 
 
+def _takes_fixed_number(function: Fn, name: str) -> bool:
+    """Say whether each arm that matches a list takes so many elements as it names, or none."""
+    facts = function.facts
+    arms = [
+        function.text(one.pattern_start, one.pattern_end)
+        for one in facts.regions
+        if one.kind == RegionKind.ARM
+        and function.text(one.condition_start, one.condition_end).startswith(f"{name}.as_slice()")
+    ]
+    return bool(arms) and all(map(_FIXED.match, arms))
+
+
 def is_count(function: Fn, calls: Iterable[Call]) -> bool:
-    """Say whether a function gives one number that the device has counted: a size, no data."""
-    return _SIZE.search(function.facts.return_type) is not None and all(
+    """Say whether a function gives one number or flag that the device has worked out: a size, no data."""
+    return _ONE.search(function.facts.return_type) is not None and all(
         picks_elements(function, call) for call in calls
     )
 

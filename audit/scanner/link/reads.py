@@ -354,7 +354,10 @@ class Reads:
         """Say whether a function computes on the host for others, so that its callers answer for it."""
         if not any(
             not read.pardon
-            or (read.pardon in _HELPER_PARDONS and not self._pardons.is_refused(function, read.call))
+            or (
+                read.pardon in _HELPER_PARDONS
+                and not self._pardons.keeps_device_data_out(function, read.call)
+            )
             for read in self.found.get(function.index, ())
         ):
             return False

@@ -136,6 +136,8 @@ def test_a_helper_with_a_closure_reads_for_its_callers() -> None:
         ("Ok(x.data_vec()?)", True),
         ("if x.is_cuda() { return Err(E::A); } Ok(x.data_vec()?)", False),
         ("require_cpu(x)?; Ok(x.data_vec()?)", False),
+        ("if x.is_cuda() { return launch(x); } Ok(x.data_vec()?)", False),
+        ("if x.is_cpu() { Ok(x.data_vec()?) } else { launch(x) }", False),
         ("let h = x.data_vec()?; if x.is_cuda() { return Err(E::A); } Ok(h)", False),
         ("if x.is_cuda() && deep(x) { return Err(E::A); } Ok(x.data_vec()?)", True),
         ("require_cpu(x).ok(); Ok(x.data_vec()?)", True),
@@ -143,7 +145,9 @@ def test_a_helper_with_a_closure_reads_for_its_callers() -> None:
         ("if deep(x) { require_cpu(x)?; } Ok(x.data_vec()?)", True),
     ],
 )
-def test_a_helper_that_refuses_device_data_reads_none_for_its_callers(statements: str, is_read: bool) -> None:
+def test_a_helper_that_keeps_device_data_from_its_reads_reads_none_for_its_callers(
+    statements: str, is_read: bool
+) -> None:
     summaries = _summaries(
         f"""
         fn values(x: &Tensor<f32>) -> Result<Vec<f32>> {{ {statements} }}
