@@ -19,27 +19,43 @@ _FAILING = r"\bmissing\b|\bfail\w*|\bunsupported\b|\bdeclines?\b|\berrors?\b"
 _WHEN = rf"(?:\bfor\b|\bwhen\b|\bif\b|{_FAILING}|\bnon-)"
 _FALLING = r"(?:\bfall(?:s|ing)?[ -]?(?:back|through)\b|\bfallback\b)"
 _MOVED = r"(?![\s-]*(?:round|cop(?:y|ies)|transfer|sync))"
+# What no input of the device does is denied, and nothing is lacking.
+_DOES = (
+    r"(?!\s+(?:inputs?|operands?|tensors?|data)\s+"
+    r"(?:returns?|is|are|goes|go|leaves?|falls?|reach(?:es)?|comes?|gets?)\b)"
+)
 _DEVICE = r"(?:\bgpu\b|\bcuda\b|\bdevice\b|\bkernels?\b)"
 _LACKS = r"(?:\bno\b|\bwithout\b|\blacks?\b|\bnot (?:yet )?(?:supported|implemented|available)\b|\bmissing\b)"
 _CASES = r"(?:\b(?:ranks?|dtypes?|shapes?|layouts?|inputs?|views?|tensors?|targets?|sizes?|cases?)\b)"
 _GOES = r"(?:\b(?:go|goes|run|runs|is|are|take|takes|stay|stays|routes?|routed)\b)"
 # A case that the host only notices is not computed there.
 _NOTICED = r"(?!\s*(?:detected|checked|validated|counted|known|decided)\b)"
+# Where data lies is not where it is computed.
+_KEPT = r"(?![\s-]*(?:resident|owned)\b)"
 # A heading (`CPU fallback`) says nothing yet: the case in which it happens is the gap.
 _CASE_AND_HOST = re.compile(rf"(?i)(?=.*{_HOST})(?=.*{_WHEN})")
 _NAMES_HOST = re.compile(rf"(?i){_HOST}")
 _SENTENCE_END = re.compile(r"[.!?](?=\s)")
 _FALLS = re.compile(rf"(?i){_FALLING}")
 _DENIED = re.compile(
-    r"(?i)\b(?:instead of|rather than|without|never|not|no longer|cannot|can't)\s+(?:\w+ly\s+)?$"
+    r"(?i)\b(?:instead of|rather than|without|never|not|no|no longer|cannot|can't)\s+"
+    r"(?:(?:an?|any|the|silent|hidden|implicit|automatic|cpu|host|\w+ly)[\s-]+){0,4}$"
+)
+# What would happen does not, and what is on the device is no host.
+_UNREAL = re.compile(
+    r"(?i)[^.;]{0,60}\b(?:(?:is|are|was|were)\s+(?:\w+\s+)?"
+    r"(?:unreachable|impossible|gone|removed|dead|never (?:taken|reached))|would)\b"
+)
+_TO_DEVICE = re.compile(
+    rf"(?i)\s+(?:to|onto|on|through)\s+(?:(?!{_HOST})[^.;,]){{0,40}}\b(?:gpu|cuda|device)\b(?![\s-]to[\s-])"
 )
 _LACKED = re.compile(
-    rf"(?i)(?:{_LACKS}(?!\s+(?:cpu|host))[^.!;()]{{0,30}}{_DEVICE}{_MOVED}"
+    rf"(?i)(?:{_LACKS}(?!\s+(?:cpu|host))[^.!;()]{{0,30}}{_DEVICE}{_MOVED}{_DOES}"
     rf"|{_DEVICE}[^.!;()]{{0,30}}{_LACKS}(?!\s+(?:cpu|host)))[^.!;()]{{0,60}}{_HOST}"
 )
 _GAPS = (
     re.compile(r"(?i)\b(?:gpu|cuda|device)\b[^.]{0,60}\bnot (?:yet )?(?:implemented|supported)"),
-    re.compile(rf"(?i){_CASES}[^.!;]{{0,20}}{_GOES}{_NOTICED}[^.!;]{{0,30}}{_HOST}"),
+    re.compile(rf"(?i){_CASES}[^.!;]{{0,20}}{_GOES}{_NOTICED}[^.!;]{{0,30}}{_HOST}{_KEPT}"),
     re.compile(rf"(?i){_DEVICE}[^.!;]{{0,30}}{_HOST}[^.!;]{{0,20}}\b(?:runs|executes|evaluates)\b"),
 )
 # What is no GPU falls back to nothing: the host is its device.
@@ -154,7 +170,7 @@ def _gap(text: str, *, in_gpu_code: bool) -> int | None:
     if lacked is not None or in_gpu_code:
         return lacked.end() - 1 if lacked is not None else None
     if _CASE_AND_HOST.match(text):
-        falls = next((one for one in _FALLS.finditer(text) if not _DENIED.search(text, 0, one.start())), None)
+        falls = next((one for one in _FALLS.finditer(text) if not _is_denied(text, one)), None)
         if falls is not None and _says_where(text, falls.start()) and not _NO_GPU.search(text):
             start, stop = _sentence(text, falls.start())
             is_gap = not _BREAKS_DOWN.search(text, start, stop) and not _BUILT.search(
@@ -163,6 +179,16 @@ def _gap(text: str, *, in_gpu_code: bool) -> int | None:
             return falls.start() if is_gap else None
     found = (gap.search(text) for gap in _GAPS)
     return next((one.end() - 1 for one in found if one is not None), None)
+
+
+def _is_denied(text: str, falls: re.Match[str]) -> bool:
+    """Say whether a fallback that a text speaks of does not happen, or does not leave the device."""
+    stop = _sentence(text, falls.start())[1]
+    return bool(
+        _DENIED.search(text, 0, falls.start())
+        or _UNREAL.match(text, falls.end(), stop)
+        or _TO_DEVICE.match(text, falls.end(), stop)
+    )
 
 
 def _says_where(text: str, offset: int) -> bool:

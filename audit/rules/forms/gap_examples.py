@@ -89,7 +89,23 @@ INVALID = (
         """,
         path="ferrotorch-core/src/lib.rs",
     ),
+    Example(
+        "fallbacks that happen, in words that also deny",
+        """
+        pub fn step(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+            // No CUDA kernel for f16 yet: runs on the CPU.  //~ FT014
+            wrap(x.data_vec()?)
+        }
+
+        pub fn sum(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+            // When the kernel declines, fall back to the CPU copy of the GPU product.  //~ FT014
+            wrap(x.data_vec()?)
+        }
+        """,
+        path="ferrotorch-core/src/lib.rs",
+    ),
 )
+
 VALID = (
     Example(
         "refusal that the text tells as the case's answer",
@@ -178,6 +194,37 @@ VALID = (
             }
             let data = x.data_vec()?;
             Tensor::from_storage(TensorStorage::cpu(data), x.shape().to_vec(), false)
+        }
+        """,
+        path="ferrotorch-core/src/lib.rs",
+    ),
+    Example(
+        "fallbacks that do not happen, would happen, or are on the device",
+        """
+        /// Gaps of dtypes surface as errors instead of a silent host fallback.
+        pub fn scale(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+            wrap(x.data_vec()?)
+        }
+
+        /// The fallback for a mask that is on the host is therefore unreachable.
+        pub fn scatter(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+            wrap(x.data_vec()?)
+        }
+
+        pub fn step(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+            // For other dtypes falling through to the CPU lane would put the step there.
+            wrap(x.data_vec()?)
+        }
+
+        pub fn sparse(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+            // When the library declines, fall back to the dense GPU product. No CUDA input returns
+            // to the CPU.
+            wrap(x.data_vec()?)
+        }
+
+        pub fn pack(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+            // The layout itself is host-resident.
+            wrap(x.data_vec()?)
         }
         """,
         path="ferrotorch-core/src/lib.rs",
