@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from audit.scanner.extract.facts import Call, CallKind, RegionKind
 from audit.scanner.link.graph import CallGraph, Reason
 from audit.scanner.link.launches import Launches
 from audit.scanner.link.places import Place
 from audit.scanner.link.unit import Fn
+
+# Whether a gradient is wanted, and nothing else.
+_ASKS_FOR_GRADIENT = re.compile(r"\s*[\w.]+\.requires_grad\(\)\s*")
 
 
 class Rejections:
@@ -130,7 +135,7 @@ class Rejections:
 
     def _passes_rejection_on(self, function: Fn, call: Call) -> bool:
         if (
-            call.region != 0
+            not _is_always_reached(function, call)
             or function.is_test_code
             or function.name in self._graph.transfers
             or not self._graph.propagates(function, call)
@@ -139,3 +144,18 @@ class Rejections:
         if self._graph.place_at(function, call) is Place.HOST:
             return False
         return self._graph.gets_device_data(function, call)
+
+
+def _is_always_reached(function: Fn, call: Call) -> bool:
+    """Say whether a function makes a call whenever it computes: a gradient that nobody wants is no work."""
+    regions = function.facts.regions
+    return all(
+        region == 0
+        or (
+            regions[region].kind == RegionKind.THEN
+            and _ASKS_FOR_GRADIENT.fullmatch(
+                function.text(regions[region].condition_start, regions[region].condition_end)
+            )
+        )
+        for region in function.ancestors(call.region)
+    )

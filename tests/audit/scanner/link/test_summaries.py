@@ -106,11 +106,19 @@ def test_refusals_are_passed_on_by_callers_that_hand_the_error_up() -> None:
         pub fn det(x: &Tensor<f32>) -> Result<f32> { require_cpu(x)?; host(x) }
         pub fn log_det(x: &Tensor<f32>) -> Result<f32> { det(x) }
         pub fn maybe(x: &Tensor<f32>) -> Result<f32> { if let Ok(d) = det(x) { return Ok(d); } Ok(0.0) }
+        fn backward(&self, g: &Tensor<f32>) -> Result<Option<f32>> {
+            let found = if self.input.requires_grad() { Some(det(g)?) } else { None };
+            Ok(found)
+        }
+        fn backward_small(&self, g: &Tensor<f32>) -> Result<Option<f32>> {
+            if self.input.requires_grad() && g.numel() < 9 { return Ok(Some(det(g)?)); }
+            Ok(Some(1.0))
+        }
         """
     )
     names = {summaries.workspace.functions[index].name for index in summaries.rejecting}
-    assert {"det", "log_det"} <= names
-    assert "maybe" not in names
+    assert {"det", "log_det", "backward"} <= names
+    assert names.isdisjoint({"maybe", "backward_small"})
 
 
 def test_a_helper_with_a_closure_reads_for_its_callers() -> None:
