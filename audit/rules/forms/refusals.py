@@ -82,14 +82,12 @@ def refusals(judgement: Judgement, flow: Flow, errors: Errors) -> Iterator[Candi
     if function.index not in graph.erring:
         return
     for call in flow.kept_once(refusals, lambda: _textual(judgement, function, errors)):
-        if _is_of_what_came_back(judgement, flow, call):
-            continue
         text = function.text(call.arguments_start, call.end)
         says_unsupported = bool(errors.unsupported.search(text))
         form = _refusal(judgement, flow, call, says_unsupported=says_unsupported)
         if not form and _is_gap(judgement, flow, call, text):
             form = "stringly-err"
-        if form:
+        if form and not _is_of_what_came_back(judgement, flow, call):
             yield Candidate(function.unit, call.start, call.end, function, form)
 
 
