@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from audit.rules.base import Example, Rule
 from audit.rules.forms.pipeline_ends import ends_pipeline
 from audit.rules.forms.remade import operands_made_on_host
-from audit.rules.forms.unknown_examples import READBACK_INVALID, READBACK_VALID
+from audit.rules.forms.unknown_reads import READBACK_INVALID, READBACK_VALID
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.uses import Use
 from audit.scanner.report import Level

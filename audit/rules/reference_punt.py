@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from audit.rules.base import Rule
 from audit.rules.forms.pipeline_ends import ends_pipeline
 from audit.rules.forms.punt_examples import INVALID, VALID
-from audit.rules.forms.unknown_examples import (
+from audit.rules.forms.unknown_reads import (
     LOADED_INVALID,
     LOADED_VALID,
     PUNT_INVALID,
