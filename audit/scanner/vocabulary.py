@@ -127,8 +127,7 @@ _MENTION = re.compile(
 # What is written into a text and is none of its words: emphasis, links, inline tags, marks of a quoted block,
 # and characters that nobody sees. An underscore within a word is a name's, an asterisk before a space is that
 # of a list. Most characters begin none of it: a pattern that starts with a class is soon done with them.
-_INVISIBLE = "\u00ad\u200b-\u200d\u2060\ufeff"
-_INVISIBLE_ONES = ("\u00ad", "\u200b", "\u200c", "\u200d", "\u2060", "\ufeff")
+_INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 _ENTITY = "(?i:(?:shy|zwnj|#173);)"
 _LINK = r"(?=[^\[\]\n]*\][(\[])"
 _TAGS = _any("a", "b", "code", "em", "i", "kbd", "mark", "s", "span", "strong", "sub", "sup", "u")
@@ -151,7 +150,7 @@ _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n[ \t]*\n|\n(?=[ \t]*(?:[-*+]|\d+\.|
 def may_claim(text: str) -> bool:
     """Say whether a text has the words that no phrase can do without: that is soon told."""
     # Most texts hide nothing, and to look for a few characters is sooner done than to match them.
-    if "&" in text or (not text.isascii() and any(map(text.__contains__, _INVISIBLE_ONES))):
+    if "&" in text or (not text.isascii() and any(map(text.__contains__, _INVISIBLE))):
         text = _UNSEEN.sub("", text)
     return _has_words(_lowered(text))
 
