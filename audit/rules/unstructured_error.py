@@ -55,7 +55,7 @@ class UnstructuredError(Rule):
         """Yield the textual answers of product code."""
         errors = Errors(judgement)
         yield from absences(judgement, errors)
-        key = (_wrong_dtype, errors.catch_all.pattern)
+        key = (_wrong_dtype, errors.answering)
         for function in judgement.product_functions_where(
             key, lambda one: errors.may_answer(one) or _calls_for_float32(one)
         ):

@@ -94,12 +94,16 @@ class GateWords(NamedTuple):
 
 
 class ErrorWords(NamedTuple):
-    """Which errors say what failed, and which are text in a catch-all."""
+    """Which errors say what failed, and which are text in a catch-all.
+
+    `text_macros` are those of `macros` that answer with text where there is an error type that could say it.
+    """
 
     structured: tuple[str, ...]
     stringly: tuple[str, ...]
     unsupported_texts: tuple[str, ...]
     macros: tuple[str, ...] = ("bail",)
+    text_macros: tuple[str, ...] = ()
 
 
 class GpuWords(NamedTuple):
@@ -111,6 +115,8 @@ class GpuWords(NamedTuple):
     function_patterns: tuple[str, ...]
     emitter_patterns: tuple[str, ...]
     features: tuple[str, ...]
+    # Cargo features that choose a backend of the host, for one and the same suite of tests.
+    host_features: tuple[str, ...] = ()
     # What runs generated code on the host, and the targets of a compiler that promise the device.
     host_executor_patterns: tuple[str, ...] = ()
     target_patterns: tuple[str, ...] = ()

@@ -218,4 +218,73 @@ INVALID = (
         """,
         path="ferrotorch-core/src/lib.rs",
     ),
+    Example(
+        "handle that is of neither dtype, and a backend that is another one",
+        """
+        fn to_host(&self, handle: &GpuBufferHandle) -> FerrotorchResult<Vec<u8>> {
+            if let Ok(buffer) = Self::unwrap_buffer(handle) {
+                copy_f32(buffer)
+            } else if let Ok(buffer) = Self::unwrap_buffer_f64(handle) {
+                copy_f64(buffer)
+            } else {
+                Err(FerrotorchError::InvalidArgument {  //~ FT016
+                    message: "the handle is neither CudaBuffer<f32> nor CudaBuffer<f64>".into(),
+                })
+            }
+        }
+
+        pub fn cuda_backend() -> FerrotorchResult<&'static CudaBackend> {
+            let backend = gpu_backend().ok_or(FerrotorchError::DeviceUnavailable)?;
+            backend.as_any().downcast_ref().ok_or(FerrotorchError::InvalidArgument {  //~ FT016
+                message: "the GPU backend is not CudaBackend".into(),
+            })
+        }
+        """,
+    ),
+    Example(
+        "dtype that the storage of a device has no kernel for, told by a macro",
+        """
+        impl BackendStorage for MetalStorage {
+            fn affine(&self, layout: &Layout, mul: f64, add: f64) -> Result<Self> {
+                let name = match self.dtype {
+                    DType::F32 => "affine_f32",
+                    DType::F16 => "affine_f16",
+                    dtype => crate::bail!("Metal affine {dtype:?} not implemented"),  //~ FT016
+                };
+                call_affine(&self.device, name, layout, mul, add)
+            }
+        }
+        """,
+        path="src/metal_backend/mod.rs",
+        profile="candle",
+    ),
+    Example(
+        "size that a kernel does not take, told by a macro",
+        """
+        impl CustomOp1 for Attention {
+            fn cuda_fwd(&self, q: &CudaStorage, layout: &Layout) -> Result<(CudaStorage, Shape)> {
+                let head_size = layout.dims()[3];
+                if head_size > 256 {
+                    candle::bail!("only supports head dimension at most 256 (got {head_size})")  //~ FT016
+                }
+                launch_attention(q, layout)
+            }
+        }
+        """,
+        path="src/attention.rs",
+        profile="candle",
+    ),
+    Example(
+        "function named after the device that leaves a dtype of its tensors out",
+        """
+        pub fn cuda_topk(logits: &Tensor, k: usize) -> Result<Tensor> {
+            if !matches!(logits.dtype(), DType::BF16 | DType::F32) {
+                candle::bail!("cuda_topk: unsupported dtype {:?}", logits.dtype());  //~ FT016
+            }
+            launch_topk(logits, k)
+        }
+        """,
+        path="src/ops.rs",
+        profile="candle",
+    ),
 )

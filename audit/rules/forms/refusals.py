@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from audit.scanner.extract.facts import Call, RegionKind
+from audit.scanner.extract.facts import Call, CallKind, RegionKind
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.flow import Flow, Test
 from audit.scanner.link.places import Place
@@ -16,6 +16,7 @@ DTYPE_TEST = re.compile(
     r"\bis_f(?:16|32|64)\b|\bis_bf16\b|_f(?:16|32|64)::<\w+>\(\)|TypeId|\bdtype\b|size_of::<|\bDType::"
 )
 _ELEMENT_TEST = re.compile(r"\bdtype\b|\bDType\b|size_of::<|\belem(?:ent)?_size\b|_elem(?:ent)?_size\b")
+_ELEMENT_TYPE = re.compile(r"D[Tt]ype\b")
 # Two operands that differ: a wrong argument, no dtype that is left out.
 _DTYPES_DIFFER = re.compile(
     r"\bdtype(?:\(\))?\s*[!=]=\s*[\w.&*]*\bdtype(?:\(\))?|\bdtype(?:\(\))?\s*[!=]=\s*[\w.]+_dtype\b"
@@ -26,8 +27,18 @@ _REST = re.compile(r"(?:\(\s*)?(?:_|[a-z]\w*)(?:\s*,\s*(?:_|[a-z]\w*))*(?:\s*,?\
 # What says that a case is left out for want of work, and no argument is wrong.
 _GAP = re.compile(
     r"(?i)\bonly\b.{0,40}\bsupport|\bnot (?:yet )?implemented\b|\bnot yet\b|\bfollow[- ]?(?:up|on)\b"
-    r"|\bkernels?\b.{0,30}\b(?:needed|missing|required|pending)\b|\b(?:needs|requires)\b.{0,40}\bkernel\b",
+    r"|\bkernels?\b.{0,30}\b(?:needed|missing|required|pending)\b|\b(?:needs|requires)\b.{0,40}\bkernel\b"
+    r"|\bdo(?:es)?(?: not|n't) (?:yet )?support\b(?! empty)",
     re.DOTALL,
+)
+# It says so too where it speaks of dtypes or of the device: a mode may be unsupported because there is none.
+_UNSUPPORTED = re.compile(r"(?i)\bunsupported\b|\bnot supported\b|\bneither\b.{0,80}\bnor\b", re.DOTALL)
+_OF_DEVICE_OR_DTYPE = re.compile(
+    r"(?i)\b(?:d?types?|(?:b?f|fp)\d+\w*|cuda|metal|gpu|devices?|kernels?)\b|_d?type\b"
+)
+# What says that an argument is wrong, whatever the device can do.
+_WRONG = re.compile(
+    r"(?i)\bmismatch|\bmust\b|\bexpect(?:s|ed)\b|\bdifferent\b|\binvalid\b|\bfailed\b|\bdivisible\b|\bempty\b"
 )
 # What a dispatcher says of an operation that no backend has registered a kernel for.
 _UNREGISTERED = re.compile(
@@ -35,7 +46,10 @@ _UNREGISTERED = re.compile(
 )
 _DEVICES = r"(?:gpus?|cuda|metal|vulkan|wgpu|rocm|devices?|adapters?|accelerators?)"
 _ABSENT = r"(?:not (?:available|found|present|detected)|unavailable|missing|absent)"
-_NO_DEVICE = re.compile(rf"(?i)\b{_DEVICES}\b[^.;]{{0,30}}\b{_ABSENT}\b|\bno\b[^.;]{{0,20}}\b{_DEVICES}\b")
+_NO_DEVICE = re.compile(
+    rf"(?i)\b{_DEVICES}\b[^.;]{{0,30}}\b{_ABSENT}\b|\bno\b[^.;]{{0,20}}\b{_DEVICES}\b|\bgpu backend is not\b"
+)
+_ANY_ERROR = "anyhow"
 _ALTERNATIVES = ("ok_or", "ok_or_else")
 # A name that stands alone: no field, method or function.
 _LOCAL = re.compile(r"(?<![\w.])[a-z_]\w*\b(?!\s*(?:\(|::))")
@@ -47,9 +61,14 @@ class Errors:
 
     def __init__(self, judgement: Judgement) -> None:
         words = judgement.profile.errors
+        self._resolver = judgement.summaries.resolver
         stringly = r"::(?:" + "|".join(map(re.escape, words.stringly)) + r")\b"
         self.catch_all = re.compile(stringly)
-        self._catch_all_bytes = re.compile(stringly.encode())
+        self._text_macros = frozenset(words.text_macros)
+        macros = "".join(rf"|\b{re.escape(name)}!" for name in words.text_macros)
+        self.answering = (stringly + macros).encode()
+        """What is written where a function answers with text."""
+        self._answering = re.compile(self.answering)
         self.unsupported = any_pattern(words.unsupported_texts)
         self.named = frozenset(words.structured)
         self._host_only = any_pattern(judgement.profile.transfer.host_only_patterns)
@@ -62,9 +81,17 @@ class Errors:
         )
 
     def may_answer(self, function: Fn) -> bool:
-        """Say whether a function names a catch-all variant anywhere."""
+        """Say whether a function names a catch-all variant, or a macro that makes one, anywhere."""
         facts = function.facts
-        return self._catch_all_bytes.search(function.unit.data, facts.start, facts.end) is not None
+        return self._answering.search(function.unit.data, facts.start, facts.end) is not None
+
+    def is_text(self, function: Fn, call: Call) -> bool:
+        """Say whether an error is made of text: `Err(Error::Msg(..))`, `bail!(..)`."""
+        if call.kind == CallKind.MACRO and call.name in self._text_macros:
+            uses = self._resolver.uses(function.unit).get(call.name, ())
+            # Where all errors are such, there is no variant that could say it.
+            return _ANY_ERROR not in (*uses, *function.text(call.start, call.name_start).split("::"))
+        return self.catch_all.search(function.text(call.arguments_start, call.end)) is not None
 
     def is_host_code(self, function: Fn) -> bool:
         """Say whether a function, or a module around it, is named as host code: it promises no device."""
@@ -84,7 +111,7 @@ def refusals(judgement: Judgement, flow: Flow, errors: Errors) -> Iterator[Candi
     for call in flow.kept_once(refusals, lambda: _textual(judgement, function, errors)):
         text = function.text(call.arguments_start, call.end)
         says_unsupported = bool(errors.unsupported.search(text))
-        form = _refusal(judgement, flow, call, says_unsupported=says_unsupported)
+        form = _refusal(judgement, flow, call, text, says_unsupported=says_unsupported)
         if not form and _is_gap(judgement, flow, call, text):
             form = "stringly-err"
         if form and not _is_of_what_came_back(judgement, flow, call):
@@ -97,7 +124,7 @@ def _textual(judgement: Judgement, function: Fn, errors: Errors) -> tuple[Call, 
         call
         for call in function.facts.calls
         if judgement.summaries.graph.is_error(call)
-        and errors.catch_all.search(function.text(call.arguments_start, call.end))
+        and errors.is_text(function, call)
         and not _is_never_reached(function, call)
     )
 
@@ -132,7 +159,7 @@ def absences(judgement: Judgement, errors: Errors) -> Iterator[Candidate]:
                 yield Candidate(function.unit, call.name_start, call.end, function, "stringly-err")
 
 
-def _refusal(judgement: Judgement, flow: Flow, call: Call, *, says_unsupported: bool) -> str:
+def _refusal(judgement: Judgement, flow: Flow, call: Call, text: str, *, says_unsupported: bool) -> str:
     """Tell which unsupported GPU case a textual `Err` answers, as a form; empty when it answers none."""
     function = flow.function
     if function.is_trait_default and function.trait in judgement.profile.launch.backend_traits:
@@ -148,9 +175,11 @@ def _refusal(judgement: Judgement, flow: Flow, call: Call, *, says_unsupported: 
     nearest = tests[0]
     if flow.place(nearest) is Place.DEVICE and nearest.encloses:
         return "stringly-err-guard"
+    if says_unsupported:
+        return "stringly-err"
     subject = _REMAINDER.sub("", _DTYPES_DIFFER.sub("", flow.expand(nearest.subject)))
-    tests_dtype = DTYPE_TEST.search(subject)
-    return "stringly-err" if says_unsupported or tests_dtype else ""
+    is_wrong = _WRONG.search(text) and not _GAP.search(text)
+    return "stringly-err" if DTYPE_TEST.search(subject) and not is_wrong else ""
 
 
 def _is_gap(judgement: Judgement, flow: Flow, call: Call, text: str) -> bool:
@@ -158,17 +187,43 @@ def _is_gap(judgement: Judgement, flow: Flow, call: Call, text: str) -> bool:
     function = flow.function
     if _UNREGISTERED.search(text):
         return True
-    if not _is_given_buffer(judgement, function):
+    is_given = _is_given_buffer(judgement, function)
+    if not is_given and not _is_of_the_device(judgement, flow, call):
+        return False
+    if judgement.summaries.place_at(function, call) is Place.HOST:
         return False
     is_all = function.text(function.facts.body_start, function.facts.body_end).strip(
         "{} \n"
     ) == function.text(call.start, call.end)
-    return bool(_GAP.search(text)) or (is_all and function.trait in judgement.profile.launch.backend_traits)
+    is_answer = is_given and is_all and function.trait in judgement.profile.launch.backend_traits
+    return is_answer or bool(_GAP.search(text)) or _leaves_case_out(flow, call, text)
+
+
+def _leaves_case_out(flow: Flow, call: Call, text: str) -> bool:
+    """Say whether a text says that a dtype, or the device, is not supported."""
+    if not _UNSUPPORTED.search(text):
+        return False
+    tests = flow.tests_at(call.start, call.region)
+    tested = flow.expand(tests[0].subject) + tests[0].pattern if tests else ""
+    return bool(_OF_DEVICE_OR_DTYPE.search(text) or DTYPE_TEST.search(tested))
+
+
+def _is_of_the_device(judgement: Judgement, flow: Flow, call: Call) -> bool:
+    """Say whether a function that is named or located as GPU code takes tensors, and refuses some of them."""
+    function = flow.function
+    if not judgement.is_gpu_located(function) and not judgement.is_gpu_named(function):
+        return False
+    is_device_type = judgement.summaries.operands.names_device_type
+    types = [one.type for one in function.facts.parameters]
+    return bool(flow.tests_at(call.start, call.region)) and any(
+        is_device_type(one) or _ELEMENT_TYPE.search(one) for one in types
+    )
 
 
 def _is_given_buffer(judgement: Judgement, function: Fn) -> bool:
     buffers = judgement.summaries.operands.names_buffer_type
-    return any(buffers(parameter.type) for parameter in function.facts.parameters)
+    parameters = function.facts.parameters
+    return any(buffers(function.self_type if one.name == "self" else one.type) for one in parameters)
 
 
 def _takes_buffer(judgement: Judgement, function: Fn, tests: list[Test]) -> bool:

@@ -268,4 +268,50 @@ VALID = (
         }
         """,
     ),
+    Example(
+        "argument that is wrong on any device, told by a macro",
+        """
+        impl CustomOp1 for Gather {
+            fn cuda_fwd(&self, x: &CudaStorage, layout: &Layout) -> Result<(CudaStorage, Shape)> {
+                if self.ids.dtype() != DType::U32 {
+                    candle::bail!("ids must be u32, got {:?}", self.ids.dtype());
+                }
+                if layout.dims().len() != 2 {
+                    candle::bail!("unexpected input shape for gather {:?}", layout.dims());
+                }
+                launch_gather(x, &self.ids)
+            }
+        }
+        """,
+        path="src/gather.rs",
+        profile="candle",
+    ),
+    Example(
+        "text where every error is text",
+        """
+        use anyhow::{bail, Result};
+
+        pub fn cuda_topk(logits: &Tensor, k: usize) -> Result<Tensor> {
+            if logits.dtype() != DType::F32 {
+                bail!("cuda_topk: unsupported dtype {:?}", logits.dtype());
+            }
+            launch_topk(logits, k)
+        }
+        """,
+        path="src/ops.rs",
+        profile="candle",
+    ),
+    Example(
+        "device kernel that refuses the host's data",
+        """
+        pub fn cuda_topk(logits: &Tensor, k: usize) -> Result<Tensor> {
+            if logits.device().is_cpu() {
+                candle::bail!("cuda_topk is only supported on the GPU");
+            }
+            launch_topk(logits, k)
+        }
+        """,
+        path="src/ops.rs",
+        profile="candle",
+    ),
 )
