@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from audit.rules.base import Rule
 from audit.rules.forms.disabled_examples import INVALID, VALID
 from audit.rules.forms.probes import OF_DEVICE, Probes
+from audit.rules.forms.suite_examples import SUITE_INVALID, SUITE_VALID
+from audit.rules.forms.suites import left_to_the_host
 from audit.rules.forms.unknown_examples import DISABLED_VALID
 from audit.scanner.extract.facts import CallKind, ExitKind, MacroDefinition, RegionKind, Scope
 from audit.scanner.judge import Candidate, Judgement
@@ -47,8 +49,9 @@ class DisabledGpuTest(Rule):
     """
     ## What it does
     Checks for GPU tests that pass without a GPU: ignored, left early when no device is found, compiled out
-    by a feature that the package does not declare, built on a probe that turns a missing device into
-    nothing, or green with a printed line when the operation is refused.
+    by a feature that the package does not declare, left to the host's backends in a suite that all
+    backends run, built on a probe that turns a missing device into nothing, or green with a printed line
+    when the operation is refused.
 
     ## Why is this bad?
     A test that returns early is green on a machine where the GPU path is broken, or where there is none. It
@@ -67,8 +70,8 @@ class DisabledGpuTest(Rule):
     name = "disabled-gpu-test"
     level = Level.WARNING
     message = "passes without a GPU"
-    invalid = INVALID
-    valid = (*VALID, *DISABLED_VALID)
+    invalid = (*INVALID, *SUITE_INVALID)
+    valid = (*VALID, *SUITE_VALID, *DISABLED_VALID)
 
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield early returns, probes, ignored tests and gates that never open."""
@@ -91,6 +94,7 @@ class DisabledGpuTest(Rule):
             yield from _early_returns_of_macros(unit, probes)
             yield from _empty_claims(judgement, unit, probes)
             yield from _closed_gates(unit, features)
+            yield from left_to_the_host(judgement, unit, probes)
             yield from _misspelt_gates(judgement, unit, features)
 
 

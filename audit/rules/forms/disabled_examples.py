@@ -286,6 +286,21 @@ INVALID = (
         path="model/tests/answers.rs",
         profile="candle",
     ),
+    Example(
+        "left early on the device that was there in place of the GPU",
+        """
+        #[test]
+        fn matches_the_reference() -> Result<()> {
+            let device = Device::cuda_if_available(0)?;
+            if !device.is_cuda() {  //~ FT010
+                return Ok(());
+            }
+            check(&device)
+        }
+        """,
+        path="model/tests/answers.rs",
+        profile="candle",
+    ),
 )
 
 VALID = (

@@ -48,6 +48,8 @@ class Probes:
             return True
         if "env::var" in condition:
             return bool(self._variable.search(condition))
+        if self._asks_what_was_there(function, condition):
+            return True
         if any(self._moves_or_gives_up(function, call, condition) for call in function.facts.calls):
             return True
         return any(
@@ -55,6 +57,14 @@ class Probes:
             for call in function.facts.calls
             if re.search(rf"\b{re.escape(call.name)}(?:::<[^()]*>)?\(", condition)
             for callee in self._summaries.resolver.resolve(function, call)
+        )
+
+    def _asks_what_was_there(self, function: Fn, condition: str) -> bool:
+        """Say whether a condition asks which device a constructor has given that gives the host as well."""
+        flow = self._summaries.flow(function)
+        return any(
+            _IF_AVAILABLE.search(flow.value_of(condition[: found.start()].rpartition("!")[2].strip()))
+            for found in self._asked.finditer(condition)
         )
 
     def hides_missing_device(self, function: Fn) -> bool:
