@@ -16,6 +16,7 @@ from audit.rules.forms.deferred import (
     may_put_off,
     skipped_device,
     unchecked_launches,
+    unmeasured_memory,
     unmeasured_times,
     waits_instead,
 )
@@ -72,6 +73,7 @@ class DeferredKernel(Rule):
             yield from invented_figures(judgement, function)
             yield from assumed_devices(judgement, function)
             yield from unmeasured_times(judgement, function)
+            yield from unmeasured_memory(judgement, function)
             yield from waits_instead(judgement, function)
             if emitter.search(function.name):
                 for start, end in dropped_statements(function):

@@ -36,6 +36,12 @@ _YET_TO_COME = re.compile(r"(?i:placeholder|not (?:yet|implemented)|\bfuture:)|\
 _FAILED = re.compile(r"^(?:_|Err\(\w+\))$")
 _NUMBER = r"\d[\d_.]*(?:[fiu](?:8|16|32|64|128|size))?"
 _DEFAULT = re.compile(rf"\s*\.\s*unwrap_or(?:_default\(\)|\(\s*{_NUMBER}\s*\))")
+# The same for a pair, of which one part may have been taken first.
+_DEFAULTS = re.compile(
+    rf"(?:\s*\.\s*map\(\s*\|[^|]*\|\s*\w+\s*\))?"
+    rf"\s*\.\s*unwrap_or(?:_default\(\)|\(\s*(?:{_NUMBER}|\(\s*{_NUMBER}\s*,\s*{_NUMBER}\s*\))\s*\))"
+)
+_MEMORY = re.compile(r"(?:^|_)mem(?:ory)?_(?:get_)?info$")
 _COUNTS = re.compile(r"(?:^|_)(?:device|gpu|adapter)s?_count$|^(?:num|count)_(?:devices|gpus|adapters)$")
 _STATUS_CHECKS = frozenset({"debug_assert", "debug_assert_eq", "debug_assert_ne"})
 # Calls that alone are worth a closer look.
@@ -51,6 +57,7 @@ def may_put_off(function: Fn) -> bool:
         or _may_invent_figures(function)
         or bool(_COUNTS.search(function.name))
         or unit.lowered.find(b"elapsed", facts.body_start, facts.body_end) >= 0
+        or unit.data.find(b"_info(", facts.body_start, facts.body_end) >= 0
         or any(unit.data[let.pattern_start : let.pattern_end] == b"_" for let in facts.lets)
         or next(dropped_statements(function), None) is not None
         or bool(branches_that_may_lie(function))
@@ -218,6 +225,17 @@ def unmeasured_times(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
                 and re.fullmatch(_NUMBER, function.text(region.tail_start, region.tail_end))
             ):
                 yield Candidate(function.unit, region.pattern_start, region.end, function, "unmeasured-time")
+
+
+def unmeasured_memory(judgement: Judgement, function: Fn) -> Iterator[Candidate]:
+    """Yield numbers in place of the device's memory where the driver has told none."""
+    for call in function.facts.calls:
+        if call.kind == CallKind.MACRO or not _MEMORY.search(call.name):
+            continue
+        default = _DEFAULTS.match(function.text(call.end, function.facts.body_end))
+        if default is not None and judgement.is_gpu_located(function):
+            end = call.end + len(default[0].encode())
+            yield Candidate(function.unit, call.start, end, function, "unmeasured-memory")
 
 
 def _ignores_device(judgement: Judgement, function: Fn) -> bool:

@@ -70,6 +70,18 @@ INVALID = (
         """,
     ),
     Example(
+        "zeros in place of the memory of a device that did not answer",
+        """
+        pub fn memory() -> (usize, usize) {
+            driver::mem_get_info().unwrap_or((0, 0))  //~ FT003
+        }
+
+        pub fn free_memory() -> usize {
+            driver::mem_get_info().map(|(free, _)| free).unwrap_or(0)  //~ FT003
+        }
+        """,
+    ),
+    Example(
         "literals as measured figures",
         """
         pub fn query_occupancy(_device: &GpuDevice, _kernel: &str) -> GpuResult<Occupancy> {
@@ -349,6 +361,19 @@ VALID = (
         }
         """,
         path="ferrotorch-core/src/lib.rs",
+    ),
+    Example(
+        "memory that may be unknown, and that of the host",
+        """
+        pub fn free_memory() -> Option<usize> {
+            driver::mem_get_info().map(|(free, _)| free).ok()
+        }
+
+        pub fn total(path: &Path) -> GpuResult<usize> {
+            let known = path.size_info().unwrap_or((0, 0));
+            Ok(known.1 + driver::mem_get_info()?.1)
+        }
+        """,
     ),
     Example(
         "time of the host, and one whose failure is told",

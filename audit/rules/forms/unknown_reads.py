@@ -6,6 +6,20 @@ from audit.rules.base import Example
 
 PUNT_INVALID = (
     Example(
+        "penalty that takes the logits to the host and back, for a model to go on with",
+        """
+        pub fn apply_repeat_penalty(logits: &Tensor, penalty: f32, seen: &[u32]) -> Result<Tensor> {
+            let mut values = logits.to_vec1::<f32>()?;  //~ FT005
+            for &token in seen {
+                values[token as usize] /= penalty;
+            }
+            Tensor::from_vec(values, logits.shape(), logits.device())
+        }
+        """,
+        path="model/src/lib.rs",
+        profile="candle",
+    ),
+    Example(
         "buffer of a library read and computed on the host, where no profile fits",
         """
         pub fn scale(x: &CudaSlice<f32>, s: &Stream) -> Result<CudaSlice<f32>, Error> {

@@ -17,6 +17,7 @@ from audit.scanner.link.attempts import Attempts
 from audit.scanner.link.device_work import DeviceWork
 from audit.scanner.link.entries import Entries, Trigger
 from audit.scanner.link.flow import Test
+from audit.scanner.link.nodes import is_built_for_host_only
 from audit.scanner.link.pardons import is_channel
 from audit.scanner.link.places import Place
 from audit.scanner.link.stand_ins import StandIns
@@ -103,6 +104,8 @@ class HostPaths:
     def _of(self, index: int) -> Iterator[HostPath]:
         function = self._summaries.workspace.functions[index]
         if self._summaries.answers_elsewhere(function):
+            return
+        if self.is_backward(function) and is_built_for_host_only(self._summaries, function):
             return
         flow, implementors = self._summaries.flow(function), self._summaries.workspace.implementors
         open_reads = [
