@@ -6,6 +6,34 @@ from audit.rules.base import Example
 
 PUNT_INVALID = (
     Example(
+        "integers that are an operator's data: packed weights, and indices that become a tensor",
+        """
+        pub fn dequantize_rows(blocks: &Tensor, scale: f32) -> Result<Tensor> {
+            let packed = blocks.to_device(&Device::Cpu)?.to_vec1::<u8>()?;  //~ FT005
+            let rows: Vec<f32> = packed.iter().map(|byte| f32::from(*byte) * scale).collect();
+            Tensor::from_vec(rows, blocks.shape(), blocks.device())
+        }
+
+        pub fn one_hot(indices: Tensor, depth: usize) -> Result<Tensor> {
+            let mut out = vec![0.0; depth * indices.elem_count()];
+            match indices.dtype() {
+                DType::U8 => {
+                    let indices = indices.to_vec1::<u8>()?;  //~ FT005
+                    indices.iter().for_each(|&one| out[one as usize] = 1.0);
+                }
+                DType::U32 => {
+                    let indices = indices.to_vec1::<u32>()?;
+                    indices.iter().for_each(|&one| out[one as usize] = 1.0);
+                }
+                dtype => return Err(Error::UnsupportedDTypeForOp(dtype, "one-hot")),
+            }
+            Tensor::from_vec(out, (indices.elem_count(), depth), indices.device())
+        }
+        """,
+        path="model/src/lib.rs",
+        profile="candle",
+    ),
+    Example(
         "penalty that takes the logits to the host and back, for a model to go on with",
         """
         pub fn apply_repeat_penalty(logits: &Tensor, penalty: f32, seen: &[u32]) -> Result<Tensor> {

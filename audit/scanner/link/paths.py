@@ -7,7 +7,7 @@ judge's to say.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -26,6 +26,8 @@ from audit.scanner.link.unit import Fn
 from audit.scanner.link.updates import Updates
 from audit.scanner.link.uses import Use, Uses
 from audit.scanner.profile import any_pattern
+
+_ASKS_DTYPE = re.compile(r"\bdtype\b")
 
 
 class HostPath(NamedTuple):
@@ -127,8 +129,8 @@ class HostPaths:
                 branches.setdefault(self._branch(function, read.call.region), []).append(read)
         merged: dict[int, list[Read]] = {}
         for branch in sorted(branches):
-            target = branch
-            if not self._is_own_way(function, branch):
+            target = self._arm_before(function, branch, merged)
+            if target == branch and not self._is_own_way(function, branch):
                 around = [self._branch(function, one) for one in function.ancestors(branch)[1:]]
                 target = next((one for one in around if one in merged), branch)
             # What the outer branch reads comes first: it is what always happens.
@@ -137,6 +139,16 @@ class HostPaths:
         return copies + [
             round_trip for group in merged.values() for round_trip in self._round_trips(function, group)
         ]
+
+    def _arm_before(self, function: Fn, branch: int, others: Iterable[int]) -> int:
+        """Return the first of the arms that read one and the same data in the types it may be of."""
+        regions = function.facts.regions
+        region = regions[branch]
+        subject = function.text(region.condition_start, region.condition_end)
+        if region.kind != RegionKind.ARM or not _ASKS_DTYPE.search(subject):
+            return branch
+        group = (one for one in others if regions[one].group_start == region.group_start)
+        return next(group, branch)
 
     def _is_own_way(self, function: Fn, branch: int) -> bool:
         flow = self._summaries.flow(function)

@@ -329,7 +329,15 @@ class Reads:
                 told += " ".join(_TURBOFISH.findall(function.text(call.end, let.value_end)))
         cast = re.match(r"\??\s*as\s+(\w+)", function.text(call.end, call.end + 20))
         words = re.findall(r"\w+", told) + ([cast[1]] if cast is not None else [])
-        return any(word in names for word in words)
+        return any(word in names for word in words) and not self._answers_with_host_data(function)
+
+    def _answers_with_host_data(self, function: Fn) -> bool:
+        """Say whether a function's value is a tensor of what it has worked out on the host: it is data."""
+        body = function.facts.regions[0]
+        value = function.text(body.tail_start, body.tail_end).removeprefix("Ok(")
+        return self._graph.operands.names_device_type(function.facts.return_type) and bool(
+            _MADE_OF_DATA.match(value)
+        )
 
     def _is_own_method(self, function: Fn, call: Call) -> bool:
         """Say whether a method is one of a type of the workspace that is no tensor and keeps none."""
@@ -399,5 +407,7 @@ def _is_only_recorded(function: Fn, call: Call, arguments: Sequence[str]) -> boo
     return before.endswith((b"{", b"}", b";")) and behind.startswith(";")
 
 
+# A tensor that is made of the host's values, and by nothing that computes.
+_MADE_OF_DATA = re.compile(r"\s*(?:\w+::)*Tensor::(?:from_vec|from_slice|new)\s*\(")
 _TURBOFISH = re.compile(r"::<[^<>]*>")
 _HELPER_PARDONS = frozenset({"explicit-host-return"})

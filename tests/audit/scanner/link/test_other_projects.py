@@ -51,12 +51,26 @@ def test_integers_that_are_read_are_metadata_where_the_profile_says_so() -> None
     source = """
     pub fn pick(x: &Tensor, mask: &Tensor) -> Result<Tensor> {
         let values = mask.to_vec1::<f32>()?;
-        Tensor::from_vec(values.iter().map(|v| v + 1.0).collect(), x.shape(), x.device())
+        let rows = Tensor::from_vec(values.iter().map(|v| v + 1.0).collect(), x.shape(), x.device())?;
+        Ok(rows)
     }
     """
     assert _in(source) == ["reference-punt"]
     assert _in(source.replace("f32", "u32")) == []
     assert _in(source.replace("values =", "values: Vec<u32> =").replace("::<f32>", "")) == []
+
+
+def test_integers_that_become_the_answer_are_data() -> None:
+    source = """
+    pub fn one_hot(labels: &Tensor) -> Result<Tensor> {
+        let values = labels.to_vec1::<u32>()?;
+        Tensor::from_vec(values.iter().map(|v| v + 1).collect(), labels.shape(), labels.device())
+    }
+    """
+    assert _in(source) == ["reference-punt"]
+    assert _in(source.replace("Tensor::from_vec", "Ok(Tensor::from_vec").replace("())\n", "())?)\n")) == [
+        "reference-punt"
+    ]
 
 
 def test_host_code_that_says_so_leaves_the_answer_to_its_callers() -> None:
