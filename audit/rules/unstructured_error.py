@@ -111,7 +111,7 @@ def _tells_dtype(flow: Flow, test: Test) -> bool:
         parts = split_operator(subject, "&&")
         if len(parts) > 1:
             return all(DTYPE_TEST.search(part) for part in parts)
-    return bool(DTYPE_TEST.search(subject + test.pattern))
+    return bool(DTYPE_TEST.search(f"{subject} {test.pattern}"))
 
 
 def _is_conversion(function: Fn) -> bool:

@@ -166,10 +166,11 @@ class Judgement:
 
     def is_gpu_named(self, function: Fn) -> bool:
         """Say whether a function's name says that it is GPU code."""
-        return bool(self._gpu_name.search(function.name))
+        return bool(self.gpu_name.search(function.name))
 
     @cached_property
-    def _gpu_name(self) -> re.Pattern[str]:
+    def gpu_name(self) -> re.Pattern[str]:
+        """What tells names of GPU code."""
         return any_pattern(self.profile.gpu.function_patterns)
 
     def host_path_candidate(self, path: HostPath, form: str, message: str = "") -> Candidate:

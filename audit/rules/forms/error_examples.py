@@ -287,4 +287,39 @@ INVALID = (
         path="src/ops.rs",
         profile="candle",
     ),
+    Example(
+        "dtypes that code of the device's builds leaves out, and kernels that a build has not",
+        """
+        #[cfg(feature = "cuda")]
+        pub fn moe_gemm(input: &Tensor, weights: &Tensor) -> Result<Tensor> {
+            match input.dtype() {
+                DType::F16 | DType::BF16 => launch_gemm(input, weights),
+                _ => candle::bail!("moe_gemm only accepts f16/bf16 inputs"),  //~ FT016
+            }
+        }
+
+        mod cuda_backend {
+            pub fn quantize(weight: &Tensor) -> Result<Tensor> {
+                if !matches!(weight.dtype(), DType::F16 | DType::BF16) {
+                    candle::bail!("quantize: input dtype must be F16 or BF16");  //~ FT016
+                }
+                if !ffi::HAVE_KERNELS {
+                    candle::bail!("Do not have FP8 quantization kernels.");  //~ FT016
+                }
+                launch_quantize(weight)
+            }
+        }
+
+        impl BackendStorage for CudaStorage {
+            fn to_dtype(&self, layout: &Layout, dtype: DType) -> Result<Self> {
+                match dtype {
+                    DType::F32 => launch_cast(self, layout),
+                    DType::I16 => Err(CudaError::InternalError("i16 is not supported").into()),  //~ FT016
+                }
+            }
+        }
+        """,
+        path="model/src/lib.rs",
+        profile="candle",
+    ),
 )

@@ -21,14 +21,18 @@ _ELEMENT_TYPE = re.compile(r"D[Tt]ype\b")
 _DTYPES_DIFFER = re.compile(
     r"\bdtype(?:\(\))?\s*[!=]=\s*[\w.&*]*\bdtype(?:\(\))?|\bdtype(?:\(\))?\s*[!=]=\s*[\w.]+_dtype\b"
 )
+# More than one type that tensors compute in, and none of them is it.
+_FLOATS = re.compile(r"\bDType::(B?F(?:16|32|64))\b.*\bDType::(?!\1\b)B?F(?:16|32|64)\b", re.DOTALL)
 # A length that elements of some size do not fill.
 _REMAINDER = re.compile(r"%\s*(?:\w+::)*size_of::<\w+>\(\)")
 _REST = re.compile(r"(?:\(\s*)?(?:_|[a-z]\w*)(?:\s*,\s*(?:_|[a-z]\w*))*(?:\s*,?\s*\))?")
 # What says that a case is left out for want of work, and no argument is wrong.
 _GAP = re.compile(
-    r"(?i)\bonly\b.{0,40}\bsupport|\bnot (?:yet )?implemented\b|\bnot yet\b|\bfollow[- ]?(?:up|on)\b"
+    r"(?i)\bonly\b.{0,80}\bsupport|\bnot (?:yet )?implemented\b|\bnot yet\b"
+    r"|\bfollow[- ]?(?:up|on)\b"
     r"|\bkernels?\b.{0,30}\b(?:needed|missing|required|pending)\b|\b(?:needs|requires)\b.{0,40}\bkernel\b"
-    r"|\bdo(?:es)?(?: not|n't) (?:yet )?support\b(?! empty)",
+    r"|\bdo(?:es)?(?: not|n't) (?:yet )?support\b(?! empty)|\bdo(?:es)? not have\b.{0,40}\bkernels?\b"
+    r"|\b(?:b?f|fp)\d+-only\b|\bonly accepts?\b.{0,60}\b(?:inputs?|weights?|d?types?)\b",
     re.DOTALL,
 )
 # It says so too where it speaks of dtypes or of the device: a mode may be unsupported because there is none.
@@ -62,7 +66,8 @@ class Errors:
     def __init__(self, judgement: Judgement) -> None:
         words = judgement.profile.errors
         self._resolver = judgement.summaries.resolver
-        stringly = r"::(?:" + "|".join(map(re.escape, words.stringly)) + r")\b"
+        # A variant of any type, or that of one.
+        stringly = "|".join(rf"{'' if '::' in one else '::'}\b{re.escape(one)}\b" for one in words.stringly)
         self.catch_all = re.compile(stringly)
         self._text_macros = frozenset(words.text_macros)
         macros = "".join(rf"|\b{re.escape(name)}!" for name in words.text_macros)
@@ -200,18 +205,26 @@ def _is_gap(judgement: Judgement, flow: Flow, call: Call, text: str) -> bool:
 
 
 def _leaves_case_out(flow: Flow, call: Call, text: str) -> bool:
-    """Say whether a text says that a dtype, or the device, is not supported."""
-    if not _UNSUPPORTED.search(text):
-        return False
+    """Say whether a text says that a dtype, or the device, is not supported, or stands for other dtypes."""
     tests = flow.tests_at(call.start, call.region)
-    tested = flow.expand(tests[0].subject) + tests[0].pattern if tests else ""
-    return bool(_OF_DEVICE_OR_DTYPE.search(text) or DTYPE_TEST.search(tested))
+    if tests and _FLOATS.search(tests[0].subject):
+        return True
+    tested = f"{flow.expand(tests[0].subject)} {tests[0].pattern}" if tests else ""
+    return bool(_UNSUPPORTED.search(text)) and bool(
+        _OF_DEVICE_OR_DTYPE.search(text) or DTYPE_TEST.search(tested)
+    )
 
 
 def _is_of_the_device(judgement: Judgement, flow: Flow, call: Call) -> bool:
     """Say whether a function that is named or located as GPU code takes tensors, and refuses some of them."""
     function = flow.function
-    if not judgement.is_gpu_located(function) and not judgement.is_gpu_named(function):
+    features = frozenset(judgement.profile.gpu.features)
+    if not (
+        judgement.is_gpu_located(function)
+        or judgement.is_gpu_named(function)
+        or any(map(judgement.gpu_name.search, function.module))
+        or any(cfg.requires("feature", features) for cfg in function.cfgs)
+    ):
         return False
     is_device_type = judgement.summaries.operands.names_device_type
     types = [one.type for one in function.facts.parameters]

@@ -276,6 +276,12 @@ VALID = (
                 if self.ids.dtype() != DType::U32 {
                     candle::bail!("ids must be u32, got {:?}", self.ids.dtype());
                 }
+                if self.scale.dtype() != DType::F32 || self.shift.dtype() != DType::F32 {
+                    candle::bail!("scale and shift must be f32");
+                }
+                if self.ids.dtype() != DType::U32 && self.has_scales {
+                    candle::bail!("gather only accepts scales for u32 ids");
+                }
                 if layout.dims().len() != 2 {
                     candle::bail!("unexpected input shape for gather {:?}", layout.dims());
                 }
