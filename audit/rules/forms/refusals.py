@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from audit.scanner.extract.facts import Call, CallKind, RegionKind
 from audit.scanner.judge import Candidate, Judgement
@@ -66,8 +66,7 @@ class Errors:
     def __init__(self, judgement: Judgement) -> None:
         words = judgement.profile.errors
         self._resolver = judgement.summaries.resolver
-        # A variant of any type, or that of one.
-        stringly = "|".join(rf"{'' if '::' in one else '::'}\b{re.escape(one)}\b" for one in words.stringly)
+        stringly = _variants(words.stringly)
         self.catch_all = re.compile(stringly)
         self._text_macros = frozenset(words.text_macros)
         macros = "".join(rf"|\b{re.escape(name)}!" for name in words.text_macros)
@@ -105,6 +104,13 @@ class Errors:
     def is_structured(self, type_: str) -> bool:
         """Say whether a type as written is, or carries, a structured error."""
         return any(name in self.structured_types or name in self.named for name in re.findall(r"\w+", type_))
+
+
+def _variants(names: Iterable[str]) -> str:
+    """Return a pattern for variants: of any type, or of that which a name begins with."""
+    of_any = [re.escape(one) for one in names if "::" not in one]
+    of_one = [rf"\b{re.escape(one)}\b" for one in names if "::" in one]
+    return "|".join([*([rf"::(?:{'|'.join(of_any)})\b"] if of_any else []), *of_one]) or "(?!)"
 
 
 def refusals(judgement: Judgement, flow: Flow, errors: Errors) -> Iterator[Candidate]:
