@@ -56,6 +56,7 @@ class TransferWords(NamedTuple):
     host_name_patterns: tuple[str, ...]
     device_arguments: tuple[str, ...] = ()
     metadata_types: tuple[str, ...] = ()
+    index_operators: tuple[str, ...] = ()
     scalar_reads: tuple[str, ...] = ()
     transports: tuple[str, ...] = ()
     host_storage_patterns: tuple[str, ...] = ()

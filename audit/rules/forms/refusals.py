@@ -44,6 +44,8 @@ _OF_DEVICE_OR_DTYPE = re.compile(
 _WRONG = re.compile(
     r"(?i)\bmismatch|\bmust\b|\bexpect(?:s|ed)\b|\bdifferent\b|\binvalid\b|\bfailed\b|\bdivisible\b|\bempty\b"
 )
+# What says that data of the host are asked for: those of a device are the wrong argument.
+_HOST_WANTED = re.compile(r"(?i)\bexpect(?:s|ed)?\b[^.;]{0,40}\bcpu\b")
 # What a dispatcher says of an operation that no backend has registered a kernel for.
 _UNREGISTERED = re.compile(
     r"(?i)\bno kernels?\b[^.;]{0,30}\bregistered\b|\bkernels?\b[^.;]{0,30}\bnot registered\b"
@@ -53,7 +55,8 @@ _ABSENT = r"(?:not (?:available|found|present|detected)|unavailable|missing|abse
 _NO_DEVICE = re.compile(
     rf"(?i)\b{_DEVICES}\b[^.;]{{0,30}}\b{_ABSENT}\b|\bno\b[^.;]{{0,20}}\b{_DEVICES}\b|\bgpu backend is not\b"
 )
-_ANY_ERROR = "anyhow"
+# Crates of an error that is any error.
+_ANY_ERRORS = frozenset({"anyhow", "color_eyre", "eyre"})
 _ALTERNATIVES = ("ok_or", "ok_or_else")
 # A name that stands alone: no field, method or function.
 _LOCAL = re.compile(r"(?<![\w.])[a-z_]\w*\b(?!\s*(?:\(|::))")
@@ -94,7 +97,7 @@ class Errors:
         if call.kind == CallKind.MACRO and call.name in self._text_macros:
             uses = self._resolver.uses(function.unit).get(call.name, ())
             # Where all errors are such, there is no variant that could say it.
-            return _ANY_ERROR not in (*uses, *function.text(call.start, call.name_start).split("::"))
+            return _ANY_ERRORS.isdisjoint((*uses, *function.text(call.start, call.name_start).split("::")))
         return self.catch_all.search(function.text(call.arguments_start, call.end)) is not None
 
     def is_host_code(self, function: Fn) -> bool:
@@ -185,7 +188,7 @@ def _refusal(judgement: Judgement, flow: Flow, call: Call, text: str, *, says_un
         return "stringly-err" if says_unsupported and refuses else ""
     nearest = tests[0]
     if flow.place(nearest) is Place.DEVICE and nearest.encloses:
-        return "stringly-err-guard"
+        return "" if _HOST_WANTED.search(text) else "stringly-err-guard"
     if says_unsupported:
         return "stringly-err"
     subject = _REMAINDER.sub("", _DTYPES_DIFFER.sub("", flow.expand(nearest.subject)))

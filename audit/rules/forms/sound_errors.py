@@ -293,6 +293,19 @@ VALID = (
         profile="candle",
     ),
     Example(
+        "data of the host that are asked for, and a device that is the wrong argument",
+        """
+        pub fn quantize_onto(src: &Tensor, device: &Device) -> Result<QTensor> {
+            if src.device().is_cuda() {
+                candle::bail!("`quantize_onto` expects a `src` to be on the cpu, got {:?}", src.device());
+            }
+            upload(quantize(src), device)
+        }
+        """,
+        path="src/quantized.rs",
+        profile="candle",
+    ),
+    Example(
         "text where every error is text",
         """
         use anyhow::{bail, Result};

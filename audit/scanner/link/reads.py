@@ -329,7 +329,18 @@ class Reads:
                 told += " ".join(_TURBOFISH.findall(function.text(call.end, let.value_end)))
         cast = re.match(r"\??\s*as\s+(\w+)", function.text(call.end, call.end + 20))
         words = re.findall(r"\w+", told) + ([cast[1]] if cast is not None else [])
-        return any(word in names for word in words) and not self._answers_with_host_data(function)
+        return (
+            any(word in names for word in words)
+            and not self._answers_with_host_data(function)
+            and not self._is_found_on_device(function, call)
+        )
+
+    def _is_found_on_device(self, function: Fn, call: Call) -> bool:
+        """Say whether an operator has found the indices on the device, which could go on with them there."""
+        operators = self._graph.profile.transfer.index_operators
+        name = root(self._graph.operand(function, call))
+        source = self._graph.flow(function).source_of(name, call.region, call.start)
+        return any(f".{one}(" in source for one in operators)
 
     def _answers_with_host_data(self, function: Fn) -> bool:
         """Say whether a function's value is a tensor of what it has worked out on the host: it is data."""

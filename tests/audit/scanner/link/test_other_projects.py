@@ -73,6 +73,18 @@ def test_integers_that_become_the_answer_are_data() -> None:
     ]
 
 
+def test_indices_that_the_device_has_found_are_data() -> None:
+    source = """
+    pub fn merge(x: &Tensor, mask: &Tensor) -> Result<Tensor> {
+        let found = mask.flatten_all()?.nonzero()?.squeeze(1)?;
+        let rows = found.to_vec1::<i64>()?.iter().map(|row| x.i(*row)).collect::<Result<Vec<_>>>()?;
+        Tensor::stack(&rows, 0)
+    }
+    """
+    assert _in(source) != []
+    assert _in(source.replace(".nonzero()?", "")) == []
+
+
 def test_host_code_that_says_so_leaves_the_answer_to_its_callers() -> None:
     source = """
     fn scale_cpu(x: &Tensor) -> Result<Tensor> {
