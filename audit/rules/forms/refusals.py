@@ -32,13 +32,14 @@ _GAP = re.compile(
     r"|\bfollow[- ]?(?:up|on)\b"
     r"|\bkernels?\b.{0,30}\b(?:needed|missing|required|pending)\b|\b(?:needs|requires)\b.{0,40}\bkernel\b"
     r"|\bdo(?:es)?(?: not|n't) (?:yet )?support\b(?! empty)|\bdo(?:es)? not have\b.{0,40}\bkernels?\b"
-    r"|\b(?:b?f|fp)\d+-only\b|\bonly accepts?\b.{0,60}\b(?:inputs?|weights?|d?types?)\b",
+    r"|\b(?:b?f|fp)\d+-only\b|\bonly accepts?\b.{0,60}\b(?:inputs?|weights?|d?types?)\b"
+    r"|\bneither\b.{0,60}\bb?f\d+\b.{0,40}\bnor\b",
     re.DOTALL,
 )
 # It says so too where it speaks of dtypes or of the device: a mode may be unsupported because there is none.
-_UNSUPPORTED = re.compile(r"(?i)\bunsupported\b|\bnot supported\b|\bneither\b.{0,80}\bnor\b", re.DOTALL)
+_UNSUPPORTED = re.compile(r"(?i)\bunsupported\b|\bnot supported\b")
 _OF_DEVICE_OR_DTYPE = re.compile(
-    r"(?i)\b(?:d?types?|(?:b?f|fp)\d+\w*|cuda|metal|gpu|devices?|kernels?)\b|_d?type\b"
+    r"(?i)\b(?:d?types?|cuda|metal|gpu|devices?|kernels?)\b|_d?type\b|\b(?:b?f|fp)\d+\w* (?:is|are) not\b"
 )
 # What says that an argument is wrong, whatever the device can do.
 _WRONG = re.compile(

@@ -88,6 +88,15 @@ VALID = (
             }
         }
 
+        pub fn divided_bf16(x: &CudaBuffer<bf16>, rounding: &str) -> FerrotorchResult<CudaBuffer<bf16>> {
+            match rounding {
+                "floor" => divide_floor(x),
+                other => Err(FerrotorchError::InvalidArgument {
+                    message: format!("unsupported bf16 rounding {other}"),
+                }),
+            }
+        }
+
         pub fn read_header(bytes: &[u8], elem_size: usize) -> FerrotorchResult<Header> {
             match elem_size {
                 4 => parse(bytes),
