@@ -39,7 +39,8 @@ _GAP = re.compile(
 # It says so too where it speaks of dtypes or of the device: a mode may be unsupported because there is none.
 _UNSUPPORTED = re.compile(r"(?i)\bunsupported\b|\bnot supported\b")
 _OF_DEVICE_OR_DTYPE = re.compile(
-    r"(?i)\b(?:d?types?|cuda|metal|gpu|devices?|kernels?)\b|_d?type\b|\b(?:b?f|fp)\d+\w* (?:is|are) not\b"
+    r"(?i)\b(?:dtypes?|data types?|cuda|metal|gpu|devices?|kernels?)\b|_dtype\b"
+    r"|\b(?:b?f|fp)\d+\w* (?:is|are) not\b"
 )
 # What says that an argument is wrong, whatever the device can do.
 _WRONG = re.compile(
@@ -191,10 +192,18 @@ def _refusal(judgement: Judgement, flow: Flow, call: Call, text: str, *, says_un
     if flow.place(nearest) is Place.DEVICE and nearest.encloses:
         return "" if _HOST_WANTED.search(text) else "stringly-err-guard"
     if says_unsupported:
-        return "stringly-err"
+        return "" if _is_of_a_model(judgement, flow, call, text) else "stringly-err"
     subject = _REMAINDER.sub("", _DTYPES_DIFFER.sub("", flow.expand(nearest.subject)))
     is_wrong = _WRONG.search(text) and not _GAP.search(text)
     return "stringly-err" if DTYPE_TEST.search(subject) and not is_wrong else ""
+
+
+def _is_of_a_model(judgement: Judgement, flow: Flow, call: Call, text: str) -> bool:
+    """Say whether a model that is loaded has no such part, on whatever device."""
+    loaders = judgement.profile.setup.loader_types
+    return any(
+        loader in one.type for one in flow.function.facts.parameters for loader in loaders
+    ) and not _leaves_case_out(flow, call, text)
 
 
 def _is_gap(judgement: Judgement, flow: Flow, call: Call, text: str) -> bool:

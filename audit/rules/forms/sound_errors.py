@@ -315,6 +315,24 @@ VALID = (
         profile="candle",
     ),
     Example(
+        "part that a model has not, on whatever device it is loaded to",
+        """
+        pub fn load(vb: VarBuilder, config: &Config, kind: ModelKind) -> Result<FlashModel> {
+            match vb.device() {
+                Device::Cuda(_) => {
+                    if kind == ModelKind::Classifier {
+                        candle::bail!("a `classifier` is not supported for this model");
+                    }
+                    FlashModel::new(vb, config)
+                }
+                _ => Err(Error::NotCompiledWithCudaSupport),
+            }
+        }
+        """,
+        path="src/models.rs",
+        profile="candle",
+    ),
+    Example(
         "text where every error is text",
         """
         use anyhow::{bail, Result};
