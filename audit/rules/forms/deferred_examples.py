@@ -376,6 +376,15 @@ VALID = (
         """,
     ),
     Example(
+        "memory of the host, for a loader of files",
+        """
+        pub fn free_memory() -> usize {
+            system::memory_info().map(|(free, _)| free).unwrap_or(0)
+        }
+        """,
+        path="ferrotorch-nn/src/files.rs",
+    ),
+    Example(
         "time of the host, and one whose failure is told",
         """
         pub fn age(file: &Meta) -> Duration {

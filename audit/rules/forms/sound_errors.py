@@ -297,6 +297,18 @@ VALID = (
                 launch_gather(x, &self.ids)
             }
         }
+
+        pub fn attend(q: &Tensor, slopes: &Tensor) -> Result<Tensor> {
+            match q.device() {
+                Device::Cuda(_) => {
+                    if slopes.dtype() != DType::F32 {
+                        candle::bail!("dtype mismatch of slopes {:?}, expected f32", slopes.dtype());
+                    }
+                    launch_attention(q, slopes)
+                }
+                _ => attend_on_host(q, slopes),
+            }
+        }
         """,
         path="src/gather.rs",
         profile="candle",

@@ -89,6 +89,20 @@ SUITE_VALID = (
         profile="burn",
     ),
     Example(
+        "file for a backend of the host whose tests open no device",
+        """
+        #![cfg(feature = "ndarray")]
+
+        #[test]
+        fn should_compute_strides() {
+            assert_eq!(strides(&[2, 3]), [3, 1]);
+        }
+        """,
+        path="suite/tests/strides.rs",
+        others=_OTHERS,
+        profile="burn",
+    ),
+    Example(
         "test of a package that has no backend of the host: it is for what happens without a device",
         """
         #[cfg(not(feature = "wgpu"))]
