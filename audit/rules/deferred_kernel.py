@@ -21,6 +21,7 @@ from audit.rules.forms.deferred import (
     waits_instead,
 )
 from audit.rules.forms.deferred_examples import INVALID, VALID
+from audit.rules.forms.figures_examples import FIGURES_INVALID, FIGURES_VALID
 from audit.rules.forms.stubs import Stubs
 from audit.rules.forms.unknown_examples import STUB_INVALID, STUB_VALID
 from audit.scanner.extract.facts import RegionKind
@@ -57,8 +58,8 @@ class DeferredKernel(Rule):
     name = "deferred-kernel"
     level = Level.ERROR
     message = "puts off the work of a reachable GPU path"
-    invalid = (*INVALID, *STUB_INVALID)
-    valid = (*VALID, *STUB_VALID)
+    invalid = (*INVALID, *FIGURES_INVALID, *STUB_INVALID)
+    valid = (*VALID, *FIGURES_VALID, *STUB_VALID)
 
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield stubs, and success without the work."""

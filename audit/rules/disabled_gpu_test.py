@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from audit.rules.base import Rule
 from audit.rules.forms.disabled_examples import INVALID, VALID
+from audit.rules.forms.ignored_examples import IGNORED_INVALID, IGNORED_VALID
 from audit.rules.forms.probes import OF_DEVICE, Probes
 from audit.rules.forms.suite_examples import SUITE_INVALID, SUITE_VALID
 from audit.rules.forms.suites import left_to_the_host
@@ -70,8 +71,8 @@ class DisabledGpuTest(Rule):
     name = "disabled-gpu-test"
     level = Level.WARNING
     message = "passes without a GPU"
-    invalid = (*INVALID, *SUITE_INVALID)
-    valid = (*VALID, *SUITE_VALID, *DISABLED_VALID)
+    invalid = (*INVALID, *IGNORED_INVALID, *SUITE_INVALID)
+    valid = (*VALID, *IGNORED_VALID, *SUITE_VALID, *DISABLED_VALID)
 
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield early returns, probes, ignored tests and gates that never open."""

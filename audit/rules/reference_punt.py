@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from audit.rules.base import Rule
+from audit.rules.forms.gated_punt_examples import GATED_INVALID, GATED_VALID
 from audit.rules.forms.pipeline_ends import ends_pipeline
 from audit.rules.forms.punt_examples import INVALID, VALID
 from audit.rules.forms.unknown_reads import (
@@ -43,8 +44,8 @@ class ReferencePunt(Rule):
     level = Level.ERROR
     message = "accepts device tensors and has a host body only"
     follows_device_data = True
-    invalid = (*INVALID, *PUNT_INVALID, *LOADED_INVALID)
-    valid = (*VALID, *PUNT_VALID, *LOADED_VALID)
+    invalid = (*INVALID, *GATED_INVALID, *PUNT_INVALID, *LOADED_INVALID)
+    valid = (*VALID, *GATED_VALID, *PUNT_VALID, *LOADED_VALID)
 
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield the host paths of functions that never reach the device."""
