@@ -77,6 +77,13 @@ SUITE_VALID = (
             assert_eq!(parse(&[1, 0]), 1);
         }
 
+        #[cfg(not(feature = "wgpu"))]
+        #[test]
+        fn should_cast_to_doubles() {
+            let tensor = TestTensor::<1>::from_data([1.0], &Default::default());
+            assert_eq!(tensor.cast(DType::F64).dtype(), DType::F64);
+        }
+
         #[cfg(feature = "std")]
         #[test]
         fn should_add() {
