@@ -29,6 +29,7 @@ FAMILIES = (
     Family("burn", ("burn", "burn-core", "burn-tensor", "burn-backend", "cubecl", "cubecl-core")),
     Family("cudarc", ("cudarc",)),
     Family("wgpu", ("wgpu",)),
+    Family("risc0", ("risc0-zkp",)),
 )
 
 

@@ -31,6 +31,7 @@ def _chosen(manifests: dict[str, str]) -> tuple[str, str]:
         ("cubecl = '1'", "burn"),
         ("cudarc = '1'", "cudarc"),
         ("wgpu = '1'", "wgpu"),
+        ("risc0-zkp = '1'", "risc0"),
         ("serde = '1'", "generic"),
     ],
 )
