@@ -21,6 +21,7 @@ from audit.scanner.report import Level
 
 _OPTIONAL = re.compile(r"^Option\s*<")
 _MISSING = re.compile(r"\.(?:is_err|is_none)\(\)|==\s*(?:0|false)\b|<\s*1\b|!=\s*true\b")
+_TELLS_HOST = re.compile(r"\.is_cpu\(\)|::Cpu\b")
 _LEAVING = re.compile(
     r"\b(?:if|let)\s+(?P<condition>[^{};]+?)(?:\s+else)?\s*\{(?:[^{}]|\{[^{}]*\})*?\breturn\b[^{}]*\}"
 )
@@ -193,7 +194,8 @@ def _leaves_with_device(kind: str, condition: str) -> bool:
     """Say whether a branch is for a machine that has the device: it tests what happens on the others."""
     if kind not in (RegionKind.THEN, RegionKind.ELSE) or condition.startswith("let "):
         return False
-    is_missing = condition.startswith("!") or bool(_MISSING.search(condition))
+    is_denied, is_host = condition.startswith("!"), _TELLS_HOST.search(condition) is not None
+    is_missing = is_denied != is_host or bool(_MISSING.search(condition))
     return (kind == RegionKind.THEN) != is_missing
 
 

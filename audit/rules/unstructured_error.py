@@ -28,9 +28,9 @@ _ERROR_TYPE = re.compile(r"^(?:\w+::)*\w*Err(?:or)?$")
 class UnstructuredError(Rule):
     """
     ## What it does
-    Checks for unsupported GPU cases that are answered with text in a catch-all variant: trait defaults,
-    refusals of device tensors or dtypes, structured errors that are turned into text on their way up, and a
-    kernel of one dtype that is called for any.
+    Checks for unsupported GPU cases that are answered with text in a catch-all variant, or by a macro that
+    makes one: trait defaults, refusals of device tensors or dtypes, limits of kernels, structured errors that
+    are turned into text on their way up, and a kernel of one dtype that is called for any.
 
     ## Why is this bad?
     A caller can't match on prose. PyTorch raises `NotImplementedError` for a missing backend and other types
@@ -41,7 +41,9 @@ class UnstructuredError(Rule):
     `NotImplementedOnCuda { op }`), and `#[from]` or a field for the cause.
 
     ## Known problems
-    A catch-all variant that the profile doesn't name is not seen.
+    A catch-all variant or a macro that the profile doesn't name is not seen. Left out are macros of crates
+    whose errors are all text (`anyhow`, `eyre`), and texts about a wrong argument, a layout, or a part that a
+    model has not on any device.
     """
 
     id = "FT016"

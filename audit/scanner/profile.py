@@ -118,6 +118,7 @@ class GpuWords(NamedTuple):
     features: tuple[str, ...]
     # Cargo features that choose a backend of the host, for one and the same suite of tests.
     host_features: tuple[str, ...] = ()
+    features_without_doubles: tuple[str, ...] = ()
     # What runs generated code on the host, and the targets of a compiler that promise the device.
     host_executor_patterns: tuple[str, ...] = ()
     target_patterns: tuple[str, ...] = ()

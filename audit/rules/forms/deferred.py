@@ -41,7 +41,7 @@ _DEFAULTS = re.compile(
     rf"(?:\s*\.\s*map\(\s*\|[^|]*\|\s*\w+\s*\))?"
     rf"\s*\.\s*unwrap_or(?:_default\(\)|\(\s*(?:{_NUMBER}|\(\s*{_NUMBER}\s*,\s*{_NUMBER}\s*\))\s*\))"
 )
-_MEMORY = re.compile(r"(?:^|_)mem(?:ory)?_(?:get_)?info$")
+_MEMORY = re.compile(r"^(?!.*(?:host|sys|cpu)_)(?:\w+_)?mem(?:ory)?_(?:get_)?info$")
 _COUNTS = re.compile(r"(?:^|_)(?:device|gpu|adapter)s?_count$|^(?:num|count)_(?:devices|gpus|adapters)$")
 _STATUS_CHECKS = frozenset({"debug_assert", "debug_assert_eq", "debug_assert_ne"})
 # Calls that alone are worth a closer look.

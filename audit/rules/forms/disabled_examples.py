@@ -207,6 +207,24 @@ INVALID = (
             }
             check(&device)
         }
+
+        #[test]
+        fn matches_it_again() -> Result<()> {
+            let device = Device::cuda_if_available(0)?;
+            if matches!(device, Device::Cpu) {  //~ FT010
+                return Ok(());
+            }
+            check(&device)
+        }
+
+        #[test]
+        fn matches_it_still() -> Result<()> {
+            let device = Device::cuda_if_available(0)?;
+            if device.is_cpu() {  //~ FT010
+                return Ok(());
+            }
+            check(&device)
+        }
         """,
         path="model/tests/answers.rs",
         profile="candle",

@@ -322,4 +322,46 @@ INVALID = (
         path="model/src/lib.rs",
         profile="candle",
     ),
+    Example(
+        "dtypes that are left over, whatever the text says, and an operator that has no kernel yet",
+        """
+        pub fn conv<T: Float>(x: &Tensor<T>) -> FerrotorchResult<Tensor<T>> {
+            if x.is_cuda() {
+                if !is_f32::<T>() {
+                    return Err(FerrotorchError::InvalidArgument {  //~ FT016
+                        message: "expected f32 or f64".into(),
+                    });
+                }
+                return launch_conv_f32(x);
+            }
+            host_conv(x.data()?)
+        }
+
+        pub fn svd(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {
+            if x.is_cuda() {
+                return Err(FerrotorchError::InvalidArgument {  //~ FT016
+                    message: "svd: expected a tensor on the cpu, CUDA is not implemented yet".into(),
+                });
+            }
+            host_svd(x.data()?)
+        }
+        """,
+        path="ferrotorch-core/src/lib.rs",
+    ),
+    Example(
+        "dtypes that are left over in a kernel's arms, whatever the macro says",
+        """
+        impl CustomOp1 for Silu {
+            fn cuda_fwd(&self, s: &CudaStorage, layout: &Layout) -> Result<(CudaStorage, Shape)> {
+                match s.dtype() {
+                    DType::F32 => launch_silu(s, "f32"),
+                    DType::F16 => launch_silu(s, "f16"),
+                    other => candle::bail!("expected f32 or f16, got {other:?}"),  //~ FT016
+                }
+            }
+        }
+        """,
+        path="src/silu.rs",
+        profile="candle",
+    ),
 )

@@ -86,6 +86,10 @@ FIGURES_VALID = (
             driver::mem_get_info().map(|(free, _)| free).ok()
         }
 
+        pub fn free_on_the_host() -> (usize, usize) {
+            system::host_mem_info().unwrap_or((0, 0))
+        }
+
         pub fn total(path: &Path) -> GpuResult<usize> {
             let known = path.size_info().unwrap_or((0, 0));
             Ok(known.1 + driver::mem_get_info()?.1)

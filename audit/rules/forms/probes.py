@@ -23,6 +23,7 @@ _TOLD_DEVICE = re.compile(rf"\b[A-Z]\w*::(?:{_TYPES}|{_WORDS.upper()})\b")
 # A constructor that gives the host where there is no device, and what else stands in for a failed one.
 _IF_AVAILABLE = re.compile(r"\b\w+_if_available\s*\(")
 _OR_ELSE = re.compile(r"\.\s*(?:unwrap_or|unwrap_or_else|or_else|map_or|map_or_else)\s*\([^;]*")
+_LOCAL = re.compile(r"(?<![\w.:])[a-z_]\w*\b(?!\s*[(!:])")
 # How far the helpers of a test are followed.
 _DEPTH = 3
 
@@ -39,6 +40,13 @@ class Probes:
         self._variable = any_pattern(words.environment_patterns)
         device = judgement.profile.device
         self._host = any_pattern(tuple(rf"\b{re.escape(name)}\b" for name in device.host_variants))
+        told = (*device.variants, *device.host_variants)
+        self._tells_device = any_pattern(
+            (
+                *(rf"\.{re.escape(name)}\(\)" for name in (*device.predicates, *device.host_predicates)),
+                *(rf"\b{re.escape(name)}\b" for name in told),
+            )
+        )
         self._asked = any_pattern(tuple(rf"\.{re.escape(name)}\(\)" for name in device.predicates))
         self._opening = re.compile(rf"\b(?:{'|'.join(self._backend_types()) or '(?!)'})::\w+\s*\(")
 
@@ -62,9 +70,8 @@ class Probes:
     def _asks_what_was_there(self, function: Fn, condition: str) -> bool:
         """Say whether a condition asks which device a constructor has given that gives the host as well."""
         flow = self._summaries.flow(function)
-        return any(
-            _IF_AVAILABLE.search(flow.value_of(condition[: found.start()].rpartition("!")[2].strip()))
-            for found in self._asked.finditer(condition)
+        return self._tells_device.search(condition) is not None and any(
+            _IF_AVAILABLE.search(flow.value_of(name)) for name in _LOCAL.findall(condition)
         )
 
     def hides_missing_device(self, function: Fn) -> bool:

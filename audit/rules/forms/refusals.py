@@ -23,6 +23,7 @@ _DTYPES_DIFFER = re.compile(
 )
 # More than one type that tensors compute in, and none of them is it.
 _FLOATS = re.compile(r"\bDType::(B?F(?:16|32|64))\b.*\bDType::(?!\1\b)B?F(?:16|32|64)\b", re.DOTALL)
+_FLOAT = re.compile(r"\bB?F(?:16|32|64)\b")
 # A length that elements of some size do not fill.
 _REMAINDER = re.compile(r"%\s*(?:\w+::)*size_of::<\w+>\(\)")
 _REST = re.compile(r"(?:\(\s*)?(?:_|[a-z]\w*)(?:\s*,\s*(?:_|[a-z]\w*))*(?:\s*,?\s*\))?")
@@ -42,10 +43,17 @@ _OF_DEVICE_OR_DTYPE = re.compile(
     r"(?i)\b(?:dtypes?|data types?|cuda|metal|gpu|devices?|kernels?)\b|_dtype\b"
     r"|\b(?:b?f|fp)\d+\w* (?:is|are) not\b"
 )
+# What a kernel may be limited to.
+_OF_A_KERNEL = re.compile(
+    _OF_DEVICE_OR_DTYPE.pattern
+    + r"|\b(?:b?f|fp|q)\d+\w*\b|\b(?:heads?|dims?|dimensions?|ranks?|layouts?|contiguous)\b"
+)
+_ONLY_DEVICE = re.compile(r"(?i)\bonly\b.{0,40}\b(cuda|gpu|metal)\b", re.DOTALL)
 # What says that an argument is wrong, whatever the device can do.
 _WRONG = re.compile(
     r"(?i)\bmismatch|\bmust\b|\bexpect(?:s|ed)\b|\bdifferent\b|\binvalid\b|\bfailed\b|\bdivisible\b|\bempty\b"
 )
+_DIFFER = re.compile(r"(?i)\bmismatch|\bmatch(?:es|ing)?\b|\bdifferent\b|\bfailed\b")
 # What says that data of the host are asked for: those of a device are the wrong argument.
 _HOST_WANTED = re.compile(r"(?i)\bexpect(?:s|ed)?\b[^.;]{0,40}\bcpu\b")
 # What a dispatcher says of an operation that no backend has registered a kernel for.
@@ -58,7 +66,8 @@ _NO_DEVICE = re.compile(
     rf"(?i)\b{_DEVICES}\b[^.;]{{0,30}}\b{_ABSENT}\b|\bno\b[^.;]{{0,20}}\b{_DEVICES}\b|\bgpu backend is not\b"
 )
 # Crates of an error that is any error.
-_ANY_ERRORS = frozenset({"anyhow", "color_eyre", "eyre"})
+_ANY_ERRORS = frozenset({"anyhow", "color_eyre", "eyre", "miette"})
+_LOADS = re.compile(r"^(?:load|new|try_new|from|with|build)(?:_|$)")
 _ALTERNATIVES = ("ok_or", "ok_or_else")
 # A name that stands alone: no field, method or function.
 _LOCAL = re.compile(r"(?<![\w.])[a-z_]\w*\b(?!\s*(?:\(|::))")
@@ -71,10 +80,14 @@ class Errors:
     def __init__(self, judgement: Judgement) -> None:
         words = judgement.profile.errors
         self._resolver = judgement.summaries.resolver
+        self._macros = frozenset(
+            macro.name for unit in judgement.workspace.units.values() for macro in unit.facts.macros
+        )
         stringly = _variants(words.stringly)
         self.catch_all = re.compile(stringly)
         self._text_macros = frozenset(words.text_macros)
         macros = "".join(rf"|\b{re.escape(name)}!" for name in words.text_macros)
+        self.has_text_macros = bool(words.text_macros)
         self.answering = (stringly + macros).encode()
         """What is written where a function answers with text."""
         self._answering = re.compile(self.answering)
@@ -97,10 +110,17 @@ class Errors:
     def is_text(self, function: Fn, call: Call) -> bool:
         """Say whether an error is made of text: `Err(Error::Msg(..))`, `bail!(..)`."""
         if call.kind == CallKind.MACRO and call.name in self._text_macros:
-            uses = self._resolver.uses(function.unit).get(call.name, ())
-            # Where all errors are such, there is no variant that could say it.
-            return _ANY_ERRORS.isdisjoint((*uses, *function.text(call.start, call.name_start).split("::")))
+            return self._is_of_the_error_type(function, call)
         return self.catch_all.search(function.text(call.arguments_start, call.end)) is not None
+
+    def _is_of_the_error_type(self, function: Fn, call: Call) -> bool:
+        """Say whether a macro is not that of a crate where all errors are text, as far as it is told."""
+        uses = self._resolver.uses(function.unit)
+        qualifier = function.text(call.start, call.name_start).strip(": \n").partition("::")[0]
+        if qualifier:
+            return _ANY_ERRORS.isdisjoint((qualifier, *uses.get(qualifier, ())))
+        path = uses.get(call.name, ())
+        return _ANY_ERRORS.isdisjoint(path) if path else call.name in self._macros
 
     def is_host_code(self, function: Fn) -> bool:
         """Say whether a function, or a module around it, is named as host code: it promises no device."""
@@ -127,7 +147,7 @@ def refusals(judgement: Judgement, flow: Flow, errors: Errors) -> Iterator[Candi
     for call in flow.kept_once(refusals, lambda: _textual(judgement, function, errors)):
         text = function.text(call.arguments_start, call.end)
         says_unsupported = bool(errors.unsupported.search(text))
-        form = _refusal(judgement, flow, call, text, says_unsupported=says_unsupported)
+        form = _refusal(judgement, flow, call, errors, says_unsupported=says_unsupported)
         if not form and _is_gap(judgement, flow, call, text):
             form = "stringly-err"
         if form and not _is_of_what_came_back(judgement, flow, call):
@@ -175,9 +195,10 @@ def absences(judgement: Judgement, errors: Errors) -> Iterator[Candidate]:
                 yield Candidate(function.unit, call.name_start, call.end, function, "stringly-err")
 
 
-def _refusal(judgement: Judgement, flow: Flow, call: Call, text: str, *, says_unsupported: bool) -> str:
+def _refusal(judgement: Judgement, flow: Flow, call: Call, errors: Errors, *, says_unsupported: bool) -> str:
     """Tell which unsupported GPU case a textual `Err` answers, as a form; empty when it answers none."""
     function = flow.function
+    text = function.text(call.arguments_start, call.end)
     if function.is_trait_default and function.trait in judgement.profile.launch.backend_traits:
         return "trait-default-stringly-err" if call.region == 0 or says_unsupported else ""
     tests = flow.tests_at(call.start, call.region)
@@ -189,21 +210,46 @@ def _refusal(judgement: Judgement, flow: Flow, call: Call, text: str, *, says_un
         )
         return "stringly-err" if says_unsupported and refuses else ""
     nearest = tests[0]
+    is_gap = says_unsupported or _GAP.search(text) is not None
     if flow.place(nearest) is Place.DEVICE and nearest.encloses:
-        return "" if _HOST_WANTED.search(text) else "stringly-err-guard"
+        wants_host = not is_gap and _HOST_WANTED.search(text) and _is_told_device(function)
+        return "" if wants_host else "stringly-err-guard"
     if says_unsupported:
         return "" if _is_of_a_model(judgement, flow, call, text) else "stringly-err"
     subject = _REMAINDER.sub("", _DTYPES_DIFFER.sub("", flow.expand(nearest.subject)))
-    is_wrong = _WRONG.search(text) and not _GAP.search(text)
+    is_wrong = (
+        errors.has_text_macros and not is_gap and not _is_rest_of_floats(tests, text) and _WRONG.search(text)
+    )
     return "stringly-err" if DTYPE_TEST.search(subject) and not is_wrong else ""
+
+
+def _is_told_device(function: Fn) -> bool:
+    """Say whether a function is given a device, as one that moves data of the host there is."""
+    return any(re.search(r"\bDevice\b", one.type) for one in function.facts.parameters)
+
+
+def _is_rest_of_floats(tests: list[Test], text: str) -> bool:
+    """Say whether an arm is for all types but those that tensors compute in, or for all but some of these.
+
+    Operands that differ are none.
+    """
+    if not tests or _DIFFER.search(text):
+        return False
+    if _FLOATS.search(tests[0].subject):
+        return True
+    return _REST.fullmatch(tests[0].pattern.strip()) is not None and any(
+        not test.holds and test.group == tests[0].group and _FLOAT.search(test.pattern) for test in tests
+    )
 
 
 def _is_of_a_model(judgement: Judgement, flow: Flow, call: Call, text: str) -> bool:
     """Say whether a model that is loaded has no such part, on whatever device."""
     loaders = judgement.profile.setup.loader_types
-    return any(
-        loader in one.type for one in flow.function.facts.parameters for loader in loaders
-    ) and not _leaves_case_out(flow, call, text)
+    return (
+        _LOADS.match(flow.function.name) is not None
+        and any(loader in one.type for one in flow.function.facts.parameters for loader in loaders)
+        and not _leaves_case_out(flow, call, text)
+    )
 
 
 def _is_gap(judgement: Judgement, flow: Flow, call: Call, text: str) -> bool:
@@ -214,19 +260,32 @@ def _is_gap(judgement: Judgement, flow: Flow, call: Call, text: str) -> bool:
     is_given = _is_given_buffer(judgement, function)
     if not is_given and not _is_of_the_device(judgement, flow, call):
         return False
-    if judgement.summaries.place_at(function, call) is Place.HOST:
+    if judgement.summaries.place_at(function, call) is Place.HOST or _asks_for_its_device(flow, call, text):
         return False
     is_all = function.text(function.facts.body_start, function.facts.body_end).strip(
         "{} \n"
     ) == function.text(call.start, call.end)
-    is_answer = is_given and is_all and function.trait in judgement.profile.launch.backend_traits
-    return is_answer or bool(_GAP.search(text)) or _leaves_case_out(flow, call, text)
+    if is_given and is_all and function.trait in judgement.profile.launch.backend_traits:
+        return True
+    says_so = _GAP.search(text) is not None and (is_given or _OF_A_KERNEL.search(text) is not None)
+    return says_so or _leaves_case_out(flow, call, text)
+
+
+def _asks_for_its_device(flow: Flow, call: Call, text: str) -> bool:
+    """Say whether a text says that only the device is supported which a function is for: no host."""
+    only = _ONLY_DEVICE.search(text)
+    if only is None:
+        return False
+    function = flow.function
+    types = " ".join(one.type for one in function.facts.parameters)
+    tests = " ".join(f"{one.subject} {one.pattern}" for one in flow.tests_at(call.start, call.region))
+    return only[1].lower() in f"{function.name} {types} {tests}".lower()
 
 
 def _leaves_case_out(flow: Flow, call: Call, text: str) -> bool:
     """Say whether a text says that a dtype, or the device, is not supported, or stands for other dtypes."""
     tests = flow.tests_at(call.start, call.region)
-    if tests and _FLOATS.search(tests[0].subject):
+    if _is_rest_of_floats(tests, text):
         return True
     tested = f"{flow.expand(tests[0].subject)} {tests[0].pattern}" if tests else ""
     return bool(_UNSUPPORTED.search(text)) and bool(
@@ -255,7 +314,11 @@ def _is_of_the_device(judgement: Judgement, flow: Flow, call: Call) -> bool:
 def _is_given_buffer(judgement: Judgement, function: Fn) -> bool:
     buffers = judgement.summaries.operands.names_buffer_type
     parameters = function.facts.parameters
-    return any(buffers(function.self_type if one.name == "self" else one.type) for one in parameters)
+    is_backend = function.trait in judgement.profile.launch.backend_traits
+    return any(
+        buffers(function.self_type) and is_backend if one.name == "self" else buffers(one.type)
+        for one in parameters
+    )
 
 
 def _takes_buffer(judgement: Judgement, function: Fn, tests: list[Test]) -> bool:

@@ -345,6 +345,55 @@ VALID = (
         profile="candle",
     ),
     Example(
+        "host data refused by a kernel of two operands, and a mode and a length that are wrong",
+        """
+        pub fn cuda_attend(q: &Storage, k: &Storage) -> Result<Tensor> {
+            let (Storage::Cuda(a), Storage::Cuda(b)) = (q, k) else {
+                candle::bail!("cuda_attend is only supported on CUDA tensors")
+            };
+            launch_attention(a, b)
+        }
+
+        #[cfg(feature = "cuda")]
+        pub fn pad(x: &Tensor, mode: &str) -> Result<Tensor> {
+            match mode {
+                "zeros" => launch_pad(x),
+                other => candle::bail!("pad does not support mode {other}"),
+            }
+        }
+
+        impl CudaStorage {
+            fn part(&self, length: usize) -> Result<CudaView> {
+                if length > self.length {
+                    candle::bail!("only lengths up to {} are supported", self.length);
+                }
+                Ok(self.view(length))
+            }
+        }
+        """,
+        path="src/cuda/ops.rs",
+        profile="candle",
+    ),
+    Example(
+        "text of a macro that all of the crate's errors are made with",
+        """
+        use anyhow as ah;
+        use anyhow::*;
+
+        pub fn cuda_topk(logits: &Tensor, k: usize) -> Result<Tensor> {
+            if logits.dtype() != DType::F32 {
+                bail!("cuda_topk: unsupported dtype {:?}", logits.dtype());
+            }
+            if k > 64 {
+                ah::bail!("cuda_topk: no dtype of that many is supported");
+            }
+            launch_topk(logits, k)
+        }
+        """,
+        path="src/ops.rs",
+        profile="candle",
+    ),
+    Example(
         "text where every error is text",
         """
         use anyhow::{bail, Result};

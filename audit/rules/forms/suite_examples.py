@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from audit.rules.base import Example
 
-_MANIFEST = '[package]\nname = "suite"\n[features]\ncuda = []\nwgpu = []\nndarray = []\nstd = []\n'
+_MANIFEST = (
+    '[package]\nname = "suite"\n[features]\ncuda = []\nwgpu = []\nmetal = []\nndarray = []\nstd = []\n'
+)
 _OTHERS = {"suite/Cargo.toml": _MANIFEST}
 
 SUITE_INVALID = (
@@ -16,6 +18,32 @@ SUITE_INVALID = (
         fn should_assign_rows() {
             let tensor = TestTensor::<2>::from_data([[1.0, 2.0]], &Default::default());
             tensor.select_assign(0).into_data().assert_eq(&expected(), false);
+        }
+
+        #[cfg(any(  //~ FT010
+            feature = "ndarray",
+            feature = "flex"
+        ))]
+        #[test]
+        fn should_gather() {
+            let tensor = TestTensor::<1>::from_data([1.0], &Default::default());
+            tensor.gather(0).into_data().assert_eq(&expected(), false);
+        }
+
+        #[cfg(feature = "ndarray")]  //~ FT010
+        mod scattering {
+            #[test]
+            fn should_scatter() {
+                let tensor = TestTensor::<1>::from_data([1.0], &Default::default());
+                tensor.scatter(0).into_data().assert_eq(&expected(), false);
+            }
+        }
+
+        #[cfg(not(feature = "cuda"))]  //~ FT010
+        #[test]
+        fn should_add_doubles() {
+            let tensor = TestTensor::<1>::from_data([1.0], &Default::default()).cast(DType::F64);
+            tensor.add(1.0).into_data().assert_eq(&expected(), false);
         }
 
         #[cfg(not(feature = "wgpu"))]  //~ FT010
@@ -77,11 +105,33 @@ SUITE_VALID = (
             assert_eq!(parse(&[1, 0]), 1);
         }
 
-        #[cfg(not(feature = "wgpu"))]
+        #[cfg(not(feature = "metal"))]
         #[test]
         fn should_cast_to_doubles() {
             let tensor = TestTensor::<1>::from_data([1.0], &Default::default());
             assert_eq!(tensor.cast(DType::F64).dtype(), DType::F64);
+        }
+
+        #[cfg(feature = "ndarray")]
+        #[test]
+        fn should_multiply() {
+            let tensor = TestTensor::<1>::from_data([1.0], &Default::default());
+            tensor.mul(2.0).into_data().assert_eq(&expected(), true);
+        }
+
+        #[cfg(not(feature = "ndarray"))]
+        #[test]
+        fn should_multiply() {
+            let tensor = TestTensor::<1>::from_data([1.0], &Default::default());
+            tensor.mul(2.0).into_data().assert_eq(&expected(), false);
+        }
+
+        #[cfg(feature = "ndarray")]
+        mod ndarray_only {
+            #[test]
+            fn should_view() {
+                assert!(TestTensor::<1>::from_data([1.0], &Default::default()).is_view());
+            }
         }
 
         #[cfg(feature = "std")]

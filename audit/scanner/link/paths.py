@@ -7,7 +7,7 @@ judge's to say.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
@@ -17,7 +17,6 @@ from audit.scanner.link.attempts import Attempts
 from audit.scanner.link.device_work import DeviceWork
 from audit.scanner.link.entries import Entries, Trigger
 from audit.scanner.link.flow import Test
-from audit.scanner.link.nodes import is_built_for_host_only
 from audit.scanner.link.pardons import is_channel
 from audit.scanner.link.places import Place
 from audit.scanner.link.stand_ins import StandIns
@@ -107,8 +106,6 @@ class HostPaths:
         function = self._summaries.workspace.functions[index]
         if self._summaries.answers_elsewhere(function):
             return
-        if self.is_backward(function) and is_built_for_host_only(self._summaries, function):
-            return
         flow, implementors = self._summaries.flow(function), self._summaries.workspace.implementors
         open_reads = [
             read
@@ -129,7 +126,7 @@ class HostPaths:
                 branches.setdefault(self._branch(function, read.call.region), []).append(read)
         merged: dict[int, list[Read]] = {}
         for branch in sorted(branches):
-            target = self._arm_before(function, branch, merged)
+            target = self._arm_before(function, branch, merged, branches[branch])
             if target == branch and not self._is_own_way(function, branch):
                 around = [self._branch(function, one) for one in function.ancestors(branch)[1:]]
                 target = next((one for one in around if one in merged), branch)
@@ -140,15 +137,18 @@ class HostPaths:
             round_trip for group in merged.values() for round_trip in self._round_trips(function, group)
         ]
 
-    def _arm_before(self, function: Fn, branch: int, others: Iterable[int]) -> int:
+    def _arm_before(
+        self, function: Fn, branch: int, others: Mapping[int, list[Read]], reads: list[Read]
+    ) -> int:
         """Return the first of the arms that read one and the same data in the types it may be of."""
         regions = function.facts.regions
         region = regions[branch]
         subject = function.text(region.condition_start, region.condition_end)
+        operand = reads[0].operand.lstrip("&")
         if region.kind != RegionKind.ARM or not _ASKS_DTYPE.search(subject):
             return branch
         group = (one for one in others if regions[one].group_start == region.group_start)
-        return next(group, branch)
+        return next((one for one in group if others[one][0].operand.lstrip("&") == operand), branch)
 
     def _is_own_way(self, function: Fn, branch: int) -> bool:
         flow = self._summaries.flow(function)

@@ -338,17 +338,26 @@ class Reads:
     def _is_found_on_device(self, function: Fn, call: Call) -> bool:
         """Say whether an operator has found the indices on the device, which could go on with them there."""
         operators = self._graph.profile.transfer.index_operators
-        name = root(self._graph.operand(function, call))
-        source = self._graph.flow(function).source_of(name, call.region, call.start)
+        operand = self._graph.operand(function, call)
+        source = operand + self._graph.flow(function).source_of(root(operand), call.region, call.start)
         return any(f".{one}(" in source for one in operators)
 
     def _answers_with_host_data(self, function: Fn) -> bool:
         """Say whether a function's value is a tensor of what it has worked out on the host: it is data."""
-        body = function.facts.regions[0]
-        value = function.text(body.tail_start, body.tail_end).removeprefix("Ok(")
-        return self._graph.operands.names_device_type(function.facts.return_type) and bool(
-            _MADE_OF_DATA.match(value)
+        if not self._graph.operands.names_device_type(function.facts.return_type):
+            return False
+        body, profile = function.facts.regions[0], self._graph.profile
+        value = function.text(body.tail_start, body.tail_end)
+        start = body.tail_end - len(value.removeprefix("Ok(").lstrip().encode())
+        made = next(
+            (one for one in function.facts.calls if one.start == start and one.name in _MAKE_OF_DATA), None
         )
+        # It may be moved and looked at in another shape: that computes nothing.
+        idle = {*profile.launch.views, *profile.transfer.transfer_apis}
+        if made is None:
+            return False
+        behind = _ARGUMENTS.sub("()", function.text(made.end, body.tail_end))
+        return idle.issuperset(_METHOD.findall(behind))
 
     def _is_own_method(self, function: Fn, call: Call) -> bool:
         """Say whether a method is one of a type of the workspace that is no tensor and keeps none."""
@@ -418,7 +427,8 @@ def _is_only_recorded(function: Fn, call: Call, arguments: Sequence[str]) -> boo
     return before.endswith((b"{", b"}", b";")) and behind.startswith(";")
 
 
-# A tensor that is made of the host's values, and by nothing that computes.
-_MADE_OF_DATA = re.compile(r"\s*(?:\w+::)*Tensor::(?:from_vec|from_slice|new)\s*\(")
+_ARGUMENTS = re.compile(r"\((?:[^()]|\([^()]*\))*\)")
+# They make a tensor of the host's values.
+_MAKE_OF_DATA = frozenset({"from_vec", "from_slice"})
 _TURBOFISH = re.compile(r"::<[^<>]*>")
 _HELPER_PARDONS = frozenset({"explicit-host-return"})

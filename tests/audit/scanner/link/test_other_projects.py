@@ -68,6 +68,9 @@ def test_integers_that_become_the_answer_are_data() -> None:
     }
     """
     assert _in(source) == ["reference-punt"]
+    moved = source.replace("device())\n", "device())?.to_device(labels.device())\n")
+    assert _in(moved) == ["reference-punt"]
+    assert _in(source.replace("device())\n", "device())?.broadcast_mul(labels)\n")) == []
     assert _in(source.replace("Tensor::from_vec", "Ok(Tensor::from_vec").replace("())\n", "())?)\n")) == [
         "reference-punt"
     ]
@@ -82,7 +85,21 @@ def test_indices_that_the_device_has_found_are_data() -> None:
     }
     """
     assert _in(source) != []
+    assert _in(source.replace("found.to_vec1", "mask.nonzero()?.to_vec1").replace("let found", "let _")) != []
     assert _in(source.replace(".nonzero()?", "")) == []
+
+
+def test_arms_for_the_types_of_one_tensor_share_a_result_and_those_of_two_have_two() -> None:
+    source = """
+    pub fn merged(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+        match a.dtype() {
+            DType::F32 => Tensor::from_vec(twice(a.to_vec1::<f32>()?), a.shape(), a.device()),
+            _ => Tensor::from_vec(twice(a.to_vec1::<f64>()?), a.shape(), a.device()),
+        }
+    }
+    """
+    assert _in(source) == ["reference-punt"]
+    assert _in(source.replace("a.to_vec1::<f64>", "b.to_vec1::<f64>")) == ["reference-punt"] * 2
 
 
 def test_host_code_that_says_so_leaves_the_answer_to_its_callers() -> None:
