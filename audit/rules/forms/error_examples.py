@@ -364,4 +364,38 @@ INVALID = (
         path="src/silu.rs",
         profile="candle",
     ),
+    Example(
+        "refusals of a move, of dtypes beside a kernel's, and of sizes, in the branch for the device",
+        """
+        pub fn moved(x: &Tensor, device: &Device) -> Result<Tensor> {
+            if x.device().is_cuda() {
+                candle::bail!("expected a tensor on the cpu: CUDA is not implemented yet")  //~ FT016
+            }
+            copied(x, device)
+        }
+
+        pub fn silu(x: &Tensor) -> Result<Tensor> {
+            match x.device() {
+                Device::Cuda(_) => match x.dtype() {
+                    DType::F32 => launch_silu(x, "f32"),
+                    DType::F16 => launch_silu(x, "f16"),
+                    other => candle::bail!("expected f32 or f16, got {other:?}"),  //~ FT016
+                },
+                _ => silu_on_host(x),
+            }
+        }
+
+        pub fn attend(q: &Tensor, vb: VarBuilder) -> Result<Tensor> {
+            if q.device().is_cuda() {
+                if q.dim(3)? > 256 {
+                    candle::bail!("sizes above 256 are not supported");  //~ FT016
+                }
+                return launch_attention(q, vb);
+            }
+            attend_on_host(q, vb)
+        }
+        """,
+        path="src/ops.rs",
+        profile="candle",
+    ),
 )
