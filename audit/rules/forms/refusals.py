@@ -23,6 +23,7 @@ _DTYPES_DIFFER = re.compile(
 )
 # More than one type that tensors compute in, and none of them is it.
 _FLOATS = re.compile(r"\bDType::(B?F(?:16|32|64))\b.*\bDType::(?!\1\b)B?F(?:16|32|64)\b", re.DOTALL)
+_FOR_ONE_TYPE = re.compile(r"_(?:u16|b?f16|f32|f64)$")
 _FLOAT = re.compile(r"\bB?F(?:16|32|64)\b")
 # A length that elements of some size do not fill.
 _REMAINDER = re.compile(r"%\s*(?:\w+::)*size_of::<\w+>\(\)")
@@ -218,7 +219,10 @@ def _refusal(judgement: Judgement, flow: Flow, call: Call, errors: Errors, *, sa
         return "" if _is_of_a_model(judgement, flow, call, text) else "stringly-err"
     subject = _REMAINDER.sub("", _DTYPES_DIFFER.sub("", flow.expand(nearest.subject)))
     is_wrong = (
-        errors.has_text_macros and not is_gap and not _is_rest_of_floats(tests, text) and _WRONG.search(text)
+        errors.has_text_macros
+        and not is_gap
+        and not _is_rest_of_floats(function, tests, text)
+        and _WRONG.search(text)
     )
     return "stringly-err" if DTYPE_TEST.search(subject) and not is_wrong else ""
 
@@ -228,12 +232,12 @@ def _is_told_device(function: Fn) -> bool:
     return any(re.search(r"\bDevice\b", one.type) for one in function.facts.parameters)
 
 
-def _is_rest_of_floats(tests: list[Test], text: str) -> bool:
+def _is_rest_of_floats(function: Fn, tests: list[Test], text: str) -> bool:
     """Say whether an arm is for all types but those that tensors compute in, or for all but some of these.
 
-    Operands that differ are none.
+    Operands that differ are none, and no others than the function is named for.
     """
-    if not tests or _DIFFER.search(text):
+    if not tests or _DIFFER.search(text) or _FOR_ONE_TYPE.search(function.name):
         return False
     if _FLOATS.search(tests[0].subject):
         return True
@@ -285,7 +289,7 @@ def _asks_for_its_device(flow: Flow, call: Call, text: str) -> bool:
 def _leaves_case_out(flow: Flow, call: Call, text: str) -> bool:
     """Say whether a text says that a dtype, or the device, is not supported, or stands for other dtypes."""
     tests = flow.tests_at(call.start, call.region)
-    if _is_rest_of_floats(tests, text):
+    if _is_rest_of_floats(flow.function, tests, text):
         return True
     tested = f"{flow.expand(tests[0].subject)} {tests[0].pattern}" if tests else ""
     return bool(_UNSUPPORTED.search(text)) and bool(

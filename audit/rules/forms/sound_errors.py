@@ -97,6 +97,16 @@ VALID = (
             }
         }
 
+        pub fn flip_u16(x: &GpuBufferHandle) -> FerrotorchResult<GpuBufferHandle> {
+            match x.dtype() {
+                DType::F16 => flip(unwrap_f16(x)?),
+                DType::BF16 => flip(unwrap_bf16(x)?),
+                other => Err(FerrotorchError::InvalidArgument {
+                    message: format!("flip_u16 expected F16/BF16, got {other}"),
+                }),
+            }
+        }
+
         pub fn read_header(bytes: &[u8], elem_size: usize) -> FerrotorchResult<Header> {
             match elem_size {
                 4 => parse(bytes),
