@@ -38,9 +38,9 @@ class DeferredKernel(Rule):
     for success without the work: a device error that becomes `Ok`, a launch whose result is dropped, an
     initialisation that does nothing, an empty body that is to be written later, a branch for the device
     that returns at once, a device match that hands the input back, an empty buffer in place of a failed
-    launch, a launch whose status only a debug build looks at, literals as measured figures or as a time
-    that could not be measured, a number of devices that nobody has asked
-    for, a sleep in place of work, a code generator that drops what it does not know.
+    launch, a launch whose status only a debug build looks at, literals as measured figures or as a time or
+    memory that could not be measured, a number of devices that nobody has asked for, a sleep in place of
+    work, a code generator that drops what it does not know.
 
     ## Why is this bad?
     The operator is there and is exported; it aborts the process, or it returns a value that nobody
