@@ -81,9 +81,7 @@ class Errors:
     def __init__(self, judgement: Judgement) -> None:
         words = judgement.profile.errors
         self._resolver = judgement.summaries.resolver
-        self._macros = frozenset(
-            macro.name for unit in judgement.workspace.units.values() for macro in unit.facts.macros
-        )
+        self._macros = judgement.summaries.graph.macros
         stringly = _variants(words.stringly)
         self.catch_all = re.compile(stringly)
         self._text_macros = frozenset(words.text_macros)

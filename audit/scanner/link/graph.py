@@ -83,7 +83,7 @@ class CallGraph:
     def calls_by_name(self) -> CalledNames:
         """All calls in functions, by the name that is called; renamed imports under the real name too."""
         return CalledNames(
-            self.workspace.units.values(), self.resolver.renamed, self._macros, self._passing_calls()
+            self.workspace.units.values(), self.resolver.renamed, self.macros, self._passing_calls()
         )
 
     def _passing_calls(self) -> Mapping[str, list[tuple[Fn, Call]]]:
@@ -97,7 +97,8 @@ class CallGraph:
         return found
 
     @cached_property
-    def _macros(self) -> frozenset[str]:
+    def macros(self) -> frozenset[str]:
+        """The names of the macros that the workspace defines."""
         return frozenset(macro.name for unit in self.workspace.units.values() for macro in unit.facts.macros)
 
     def calling(self, names: Iterable[str]) -> frozenset[int]:

@@ -352,10 +352,10 @@ class Reads:
         made = next(
             (one for one in function.facts.calls if one.start == start and one.name in _MAKE_OF_DATA), None
         )
-        # It may be moved and looked at in another shape: that computes nothing.
-        idle = {*profile.launch.views, *profile.transfer.transfer_apis}
         if made is None:
             return False
+        # It may be moved and looked at in another shape: that computes nothing.
+        idle = {*profile.launch.views, *profile.transfer.transfer_apis}
         behind = _ARGUMENTS.sub("()", function.text(made.end, body.tail_end))
         return idle.issuperset(_METHOD.findall(behind))
 
