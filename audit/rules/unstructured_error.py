@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from audit.rules.base import Rule
 from audit.rules.forms.error_examples import INVALID
+from audit.rules.forms.macro_errors import MACRO_INVALID, MACRO_VALID
 from audit.rules.forms.refusals import DTYPE_TEST, Errors, absences, refusals
 from audit.rules.forms.sound_errors import VALID
 from audit.scanner.extract.facts import Call, RegionKind
@@ -50,8 +51,8 @@ class UnstructuredError(Rule):
     name = "unstructured-error"
     level = Level.WARNING
     message = "answers an unsupported GPU case with text"
-    invalid = INVALID
-    valid = VALID
+    invalid = (*INVALID, *MACRO_INVALID)
+    valid = (*VALID, *MACRO_VALID)
 
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield the textual answers of product code."""
