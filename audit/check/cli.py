@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from audit.check.checking import Check, check_range
@@ -23,8 +23,8 @@ from audit.scanner.cli import CLEAN, FAILED, INTERRUPTED, RESULTS, fails
 from audit.scanner.complaints import complain
 from audit.scanner.errors import ScanError
 from audit.scanner.output.github import github_log
-from audit.scanner.output.json_text import json_text
-from audit.scanner.output.sarif import sarif_log
+from audit.scanner.output.json_text import json_lines
+from audit.scanner.output.sarif import sarif_lines
 from audit.scanner.output.source_text import paths_shown, read_texts
 from audit.scanner.output.writing import check_stdout, check_writable, write_file, write_stdout
 from audit.scanner.profile_choice import profile_for
@@ -98,7 +98,7 @@ def _run(given: argparse.Namespace) -> int:
     if given.mechanical:
         text += f"\n{_mechanical(given, check, MOST_CHARACTERS - len(text) - 1)}"
     if given.sarif:
-        write_file(given.sarif, [_sarif(check, is_for_github=given.sarif_for == "github")])
+        write_file(given.sarif, _sarif(check, is_for_github=given.sarif_for == "github"))
     if given.markdown:
         write_file(given.markdown, [text])
     else:
@@ -128,9 +128,9 @@ def _mechanical(given: argparse.Namespace, check: Check, most_characters: int) -
     return as_section(report, most_characters=max(most_characters, 0))
 
 
-def _sarif(check: Check, *, is_for_github: bool) -> str:
+def _sarif(check: Check, *, is_for_github: bool) -> Iterator[str]:
     if not is_for_github:
-        return json_text(sarif_log(check.report, RULES, check.comparison))
+        return sarif_lines(check.report, RULES, check.comparison)
     texts = (
         read_texts(check.source, check.report, paths_shown(check.report.results))
         if check.report.results
@@ -139,7 +139,7 @@ def _sarif(check: Check, *, is_for_github: bool) -> str:
     made = github_log(check.report, RULES, texts, check.comparison)
     for remark in made.remarks:
         complain(remark)
-    return json_text(made.log)
+    return json_lines(made.log)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -13,7 +13,7 @@ from audit.rules import RULES
 from audit.scanner.arguments import Options, parse_arguments
 from audit.scanner.complaints import complain, complain_of_defect
 from audit.scanner.errors import ScanError
-from audit.scanner.output.json_text import json_text
+from audit.scanner.output.json_text import json_lines
 from audit.scanner.output.source_text import SourceTexts, paths_shown, read_texts
 from audit.scanner.output.style import Style, style_for
 from audit.scanner.output.writing import check_stdout, check_writable, write_file, write_stdout
@@ -111,18 +111,18 @@ def _rendered(
     if options.output_format == "json":
         from audit.scanner.output.json_report import json_document
 
-        return [json_text(json_document(report, RULES, comparison))]
+        return json_lines(json_document(report, RULES, comparison))
     if options.is_for_github:
         from audit.scanner.output.github import github_log
 
         made = github_log(report, RULES, _texts(source, report), comparison)
         for remark in made.remarks:
             complain(remark)
-        return [json_text(made.log)]
+        return json_lines(made.log)
     if options.output_format == "sarif":
-        from audit.scanner.output.sarif import sarif_log
+        from audit.scanner.output.sarif import sarif_lines
 
-        return [json_text(sarif_log(report, RULES, comparison))]
+        return sarif_lines(report, RULES, comparison)
     from audit.scanner.output.text import text_lines
 
     style = Style() if options.output else style_for(sys.stdout)

@@ -1,4 +1,4 @@
-"""Facts as bytes: a checksum, a version, and plain tuples as `marshal` writes them.
+"""Facts as bytes: a checksum, a version, and columns of plain values as `marshal` writes them.
 
 Reading them runs no code. `marshal` trusts what it reads to be whole, so the checksum is compared first: it
 tells damage, not malice, and a cache is to be as well guarded as the code that reads it. What it writes is
@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import marshal
 import sys
-from collections.abc import Iterable
-from hashlib import blake2b
-from itertools import repeat
+from array import array
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, chain, repeat
 from typing import Any, TypeVar
+from zlib import crc32
 
 from audit.scanner.extract.facts import (
     EXTRACTOR_VERSION,
@@ -29,9 +30,15 @@ from audit.scanner.extract.facts import (
     Use,
 )
 
-FORMAT_VERSION = f"{EXTRACTOR_VERSION}-{sys.implementation.cache_tag}"
-_DIGEST_BYTES = 16
+_LAYOUT = 2
+FORMAT_VERSION = f"{EXTRACTOR_VERSION}.{_LAYOUT}-{sys.byteorder}-{sys.implementation.cache_tag}"
+_CHECKSUM_BYTES = 4
+_INTEGERS = "i"
 Row = TypeVar("Row", bound=tuple[Any, ...])
+Columns = Sequence[Sequence[Any]]
+
+# What named tuples make themselves of, without the detour through their constructors.
+_new = tuple.__new__
 
 
 class FactsFormatError(Exception):
@@ -40,81 +47,111 @@ class FactsFormatError(Exception):
 
 def dump_facts(facts: FileFacts) -> bytes:
     """Write facts."""
-    body = marshal.dumps((FORMAT_VERSION, _plain(facts)))
-    return blake2b(body, digest_size=_DIGEST_BYTES).digest() + body
+    body = marshal.dumps((FORMAT_VERSION, _written(facts)))
+    return crc32(body).to_bytes(_CHECKSUM_BYTES, "little") + body
 
 
 def load_facts(data: bytes) -> FileFacts:
     """Read facts back, equal to those that were written."""
-    body = data[_DIGEST_BYTES:]
-    if blake2b(body, digest_size=_DIGEST_BYTES).digest() != data[:_DIGEST_BYTES]:
+    body = memoryview(data)[_CHECKSUM_BYTES:]
+    if crc32(body).to_bytes(_CHECKSUM_BYTES, "little") != data[:_CHECKSUM_BYTES]:
         raise FactsFormatError("damaged facts: the checksum is another")
-    version, row = marshal.loads(body)  # noqa: S302  whole, as the checksum says, and no code
+    version, written = marshal.loads(body)  # noqa: S302  whole, as the checksum says, and no code
     if version != FORMAT_VERSION:
         raise FactsFormatError(f"facts of version {version}, not {FORMAT_VERSION}")
-    return _facts(row)
+    return _read(written)
 
 
-def _plain(facts: FileFacts) -> tuple[Any, ...]:
+def _written(facts: FileFacts) -> tuple[Any, ...]:
     return (
         *facts[:3],
-        _tuples(facts.scopes),
-        tuple([_plain_function(one) for one in facts.functions]),
-        _tuples(facts.items),
-        _tuples(facts.uses),
-        _tuples(facts.macros),
-        _tuples(facts.calls),
-        *facts[9:],
+        _table(facts.scopes),
+        _functions_written(facts.functions),
+        _table(facts.items),
+        _table(facts.uses),
+        _table(facts.macros),
+        _table(facts.calls),
+        _table(facts.strings),
+        _table(facts.comments),
+        _table(facts.errors),
     )
 
 
-def _plain_function(function: Function) -> tuple[Any, ...]:
+def _functions_written(functions: Sequence[Function]) -> tuple[Any, ...]:
+    lists = list(dict.fromkeys(one.parameters for one in functions))
+    index = {parameters: number for number, parameters in enumerate(lists)}
     return (
-        *function[:11],
-        _tuples(function.parameters),
-        *function[12:17],
-        _tuples(function.regions),
-        _tuples(function.calls),
-        _tuples(function.exits),
-        _tuples(function.lets),
+        _table([(*one[:11], index[one.parameters], *one[12:17]) for one in functions]),
+        tuple(tuple(map(tuple, parameters)) for parameters in lists),
+        _nested([one.regions for one in functions]),
+        _nested([one.calls for one in functions]),
+        _nested([one.exits for one in functions]),
+        _nested([one.lets for one in functions]),
     )
 
 
-def _tuples(rows: Iterable[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
-    return tuple(map(tuple, rows))
+def _nested(parts: Iterable[Sequence[tuple[Any, ...]]]) -> tuple[Any, ...]:
+    parts = list(parts)
+    return array(_INTEGERS, map(len, parts)).tobytes(), _table(list(chain.from_iterable(parts)))
 
 
-def _facts(row: tuple[Any, ...]) -> FileFacts:
-    return tuple.__new__(
+def _table(rows: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+    """Return the columns of rows, numbers as the machine has them."""
+    return tuple(
+        array(_INTEGERS, column).tobytes() if type(column[0]) is int else column
+        for column in zip(*rows, strict=True)
+    )
+
+
+def _read(written: tuple[Any, ...]) -> FileFacts:
+    return _new(
         FileFacts,
         (
-            *row[:3],
-            _rows(Scope, row[3]),
-            tuple([_function(one) for one in row[4]]),
-            _rows(Item, row[5]),
-            _rows(Use, row[6]),
-            _rows(MacroDefinition, row[7]),
-            _rows(Call, row[8]),
-            *row[9:],
+            *written[:3],
+            _rows(Scope, written[3]),
+            _functions(*written[4]),
+            _rows(Item, written[5]),
+            _rows(Use, written[6]),
+            _rows(MacroDefinition, written[7]),
+            _rows(Call, written[8]),
+            *map(_spans, written[9:]),
         ),
     )
 
 
-def _function(row: tuple[Any, ...]) -> Function:
-    return tuple.__new__(
-        Function,
-        (
-            *row[:11],
-            _rows(Parameter, row[11]),
-            *row[12:17],
-            _rows(Region, row[17]),
-            _rows(Call, row[18]),
-            _rows(Exit, row[19]),
-            _rows(Let, row[20]),
-        ),
-    )
+def _functions(table: Columns, lists: Sequence[Any], *nested: tuple[bytes, Columns]) -> tuple[Function, ...]:
+    if not table:
+        return ()
+    known = [_plain_rows(Parameter, parameters) for parameters in lists]
+    columns = list(map(_column, table))
+    parameters = [known[index] for index in columns[11]]
+    events: Iterable[Any] = map(_events, (Region, Call, Exit, Let), nested)
+    rows = zip(*columns[:11], parameters, *columns[12:], *events, strict=True)
+    return tuple(map(_new, repeat(Function), rows))
 
 
-def _rows(kind: type[Row], rows: tuple[tuple[Any, ...], ...]) -> tuple[Row, ...]:
+def _events(kind: type[Row], nested: tuple[bytes, Columns]) -> list[tuple[Row, ...]]:
+    """Return the events of each function."""
+    counts, rows = _integers(nested[0]), _rows(kind, nested[1])
+    return [rows[end - count : end] for end, count in zip(accumulate(counts), counts, strict=True)]
+
+
+def _rows(kind: type[Row], table: Columns) -> tuple[Row, ...]:
+    return _plain_rows(kind, zip(*map(_column, table), strict=True))
+
+
+def _plain_rows(kind: type[Row], rows: Iterable[tuple[Any, ...]]) -> tuple[Row, ...]:
     """Make named tuples in C: facts are many."""
-    return tuple(map(tuple.__new__, repeat(kind), rows)) if rows else ()
+    return tuple(map(_new, repeat(kind), rows))
+
+
+def _spans(table: Columns) -> tuple[tuple[int, int], ...]:
+    return tuple(zip(*map(_column, table), strict=True))
+
+
+def _column(written: Any) -> Sequence[Any]:
+    return _integers(written) if type(written) is bytes else written
+
+
+def _integers(written: bytes) -> Sequence[int]:
+    return array(_INTEGERS, written)

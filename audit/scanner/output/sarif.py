@@ -11,6 +11,7 @@ from audit.policy.clauses import CURRENT_VERSION
 from audit.policy.links import RULE_CLAUSES
 from audit.rules.base import Rule
 from audit.rules.doc import rule_doc
+from audit.scanner.output.json_text import json_lines
 from audit.scanner.output.sarif_result import (
     SOURCE_ROOT,
     Json,
@@ -52,6 +53,21 @@ _NOTIFICATIONS = {
 
 def sarif_log(report: ScanReport, rules: Sequence[Rule], comparison: Comparison | None = None) -> Json:
     """Return the scan as a SARIF log, one run. The same scan gives the same log."""
+    log = _log(report, rules, comparison)
+    run = log["runs"][0]
+    run["results"] = list(run["results"])
+    return log
+
+
+def sarif_lines(
+    report: ScanReport, rules: Sequence[Rule], comparison: Comparison | None = None
+) -> Iterator[str]:
+    """Yield the lines of the SARIF log: results are made and written one after the other."""
+    return json_lines(_log(report, rules, comparison))
+
+
+def _log(report: ScanReport, rules: Sequence[Rule], comparison: Comparison | None) -> Json:
+    """Return the log with its results yet to be made, one after the other."""
     index_of = {rule.id: index for index, rule in enumerate(rules)}
     run: Json = {
         "tool": {"driver": _driver(report, rules)},
@@ -61,7 +77,7 @@ def sarif_log(report: ScanReport, rules: Sequence[Rule], comparison: Comparison 
         "columnKind": "unicodeCodePoints",
         "defaultSourceLanguage": "rust",
         "artifacts": [_artifact(entry) for entry in report.manifest],
-        "results": list(_results(report, comparison, index_of)),
+        "results": _results(report, comparison, index_of),
         "properties": {
             "profileName": report.profile_name,
             "profileHash": report.profile_hash,

@@ -77,7 +77,7 @@ def _write_stdout(lines: Iterable[str]) -> None:
 
 def _encoded(lines: Iterable[str]) -> bytes:
     # A path may hold bytes that are no UTF-8; in a JSON string their escape is what JSON itself writes.
-    return "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
+    return b"".join([f"{line}\n".encode("utf-8", "backslashreplace") for line in lines])
 
 
 def _is_replaceable(path: Path) -> bool:

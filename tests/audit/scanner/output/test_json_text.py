@@ -42,6 +42,12 @@ def test_the_elements_of_a_long_list_stand_on_a_line_each(name: str, elements: l
     assert written == [json.dumps(one, ensure_ascii=False) for one in elements]
 
 
+@given(st.lists(DOCUMENTS))
+def test_an_iterator_is_written_as_the_long_list_that_it_yields(elements: list[object]) -> None:
+    assert json_text({"results": iter(elements)}) == json_text({"results": elements})
+    assert json_text({"results": iter(())}) == json_text({"results": []})
+
+
 def test_members_of_enumerations_are_written_as_the_strings_they_are() -> None:
     document = {"a": Word.ONE, Word.ONE: [{"y": [Word.ONE, "\ud800\n"]}]}
     assert json_text(document) == json.dumps(document, indent=2, ensure_ascii=False)

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from audit.policy.clauses import CURRENT_VERSION
 from audit.policy.links import RULE_CLAUSES
 from audit.scanner.baseline import AbsentResult, ComparedResult, Comparison, UnseenResult
-from audit.scanner.output.sarif import SCHEMA_URI, sarif_log
+from audit.scanner.output.json_text import json_text
+from audit.scanner.output.sarif import SCHEMA_URI, sarif_lines, sarif_log
 from audit.scanner.output.sarif_result import result_from_sarif, result_to_sarif
 from audit.scanner.report import (
     BaselineState,
@@ -233,6 +234,11 @@ def test_a_comparison_gives_every_result_a_state() -> None:
     assert "relatedLocations" not in run["results"][3]
     assert run["results"][4]["properties"]["notSeen"] == "gone.rs missing: partial clone"
     assert run["baselineGuid"] == comparison.baseline_guid
+
+
+def test_the_lines_of_a_log_are_those_of_the_whole() -> None:
+    for report in (make_report(), make_report(make_result(), make_result(symbol="b"))):
+        assert "\n".join(sarif_lines(report, RULES)) == json_text(sarif_log(report, RULES))
 
 
 def test_the_same_scan_gives_the_same_log() -> None:
