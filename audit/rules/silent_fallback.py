@@ -63,9 +63,8 @@ class SilentFallback(Rule):
                 elif path.is_transport:
                     yield judgement.host_path_candidate(path, "host-transport")
         yield from _swallowed_refusals(judgement)
+        yield from map(stand_in_candidate, judgement.stand_ins_on_failure)
         for function in judgement.product_functions:
-            for stand_in in judgement.paths.stand_ins.on_failure(function):
-                yield stand_in_candidate(stand_in)
             for stand_in in judgement.paths.stand_ins.dropped_errors(function):
                 yield stand_in_candidate(
                     stand_in, "drops an error of the device, after which the host computes"

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from audit.rules.base import Example, Rule
 from audit.scanner.extract.facts import Call, CallKind
-from audit.scanner.judge import Candidate, Judgement, Step
+from audit.scanner.judge import Candidate, Judgement, Step, stand_in_candidate
 from audit.scanner.link.consents import ONCE, PARTIAL
 from audit.scanner.link.paths import HostPath
 from audit.scanner.link.unit import Fn
 from audit.scanner.outcome.gating import Gating
 from audit.scanner.report import Level
 
+_BY_DEFAULT = "warning-by-default"
 _MESSAGES = {
     ONCE: "computes on the host behind a gate that is read once, not at each call",
     PARTIAL: "computes on the host from data that the gate before it does not cover",
@@ -165,6 +166,22 @@ class UngatedWarning(Rule):
             }
             """,
         ),
+        Example(
+            "warning and then the host's device",
+            """
+            pub fn device() -> Result<Device> {
+                match compute_capability() {
+                    Ok(true) => Device::new_cuda(0),
+                    Ok(false) => Err(Error::NotCompiledWithCudaSupport),
+                    Err(error) => {
+                        tracing::warn!(%error, "no CUDA device, using the host");
+                        Ok(Device::Cpu)  //~ FT013
+                    }
+                }
+            }
+            """,
+            profile="candle",
+        ),
     )
     valid = (
         Example(
@@ -232,6 +249,35 @@ class UngatedWarning(Rule):
             }
             """,
         ),
+        Example(
+            "device that the user named, and a host without one",
+            """
+            pub fn device(named: Option<usize>) -> Result<Device> {
+                match named {
+                    Some(ordinal) => Device::new_cuda(ordinal),
+                    None => {
+                        tracing::warn!("no device is named, using the host");
+                        Ok(Device::Cpu)
+                    }
+                }
+            }
+
+            pub fn described(kind: Result<Kind>) -> Result<Device> {
+                match kind {
+                    Ok(kind) => named(kind),
+                    Err(error) => {
+                        tracing::warn!(%error, "no such kind, using the host");
+                        Ok(Device::Cpu)
+                    }
+                }
+            }
+
+            pub fn opened(ordinal: usize) -> Result<Device> {
+                Device::new_cuda(ordinal)
+            }
+            """,
+            profile="candle",
+        ),
     )
 
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
@@ -247,6 +293,10 @@ class UngatedWarning(Rule):
                 yield judgement.host_path_candidate(path, flaw, _MESSAGES[flaw])
             elif warning is not None:
                 yield _ungated(judgement, path, warning)
+        for stand_in in judgement.stand_ins_on_failure:
+            warning = _warning_in_branch(judgement, stand_in.function, stand_in.start)
+            if warning is not None:
+                yield _with_warning(stand_in_candidate(stand_in), stand_in.function, warning)
         for index in judgement.summaries.gates if not is_once_seen else ():
             function = judgement.workspace.functions[index]
             if function.is_product_code:
@@ -278,11 +328,25 @@ def _is_warning(judgement: Judgement, function: Fn, call: Call) -> bool:
     )
 
 
+def _warning_in_branch(judgement: Judgement, function: Fn, answer: int) -> Call | None:
+    """Return the last warning of a branch before what it answers with."""
+    branch = function.innermost(answer)
+    start = function.facts.regions[branch].start
+    warnings = [
+        call
+        for call in function.facts.calls
+        if start <= call.start < answer and call.region == branch and _is_warning(judgement, function, call)
+    ]
+    return warnings[-1] if warnings else None
+
+
 def _ungated(judgement: Judgement, path: HostPath, warning: Call) -> Candidate:
-    function = path.function
-    candidate = judgement.host_path_candidate(path, "warning-by-default")
+    return _with_warning(judgement.host_path_candidate(path, _BY_DEFAULT), path.function, warning)
+
+
+def _with_warning(candidate: Candidate, function: Fn, warning: Call) -> Candidate:
     step = Step("call", function.unit, warning.start, warning.end, function.symbol, "warns here, and goes on")
-    return replace(candidate, steps=(*candidate.steps, step))
+    return replace(candidate, form=_BY_DEFAULT, steps=(*candidate.steps, step))
 
 
 def _read_once(judgement: Judgement, function: Fn) -> Iterator[Candidate]:

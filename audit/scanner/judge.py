@@ -112,6 +112,13 @@ class Judgement:
         return HostPaths(self.summaries)
 
     @cached_property
+    def stand_ins_on_failure(self) -> tuple[StandIn, ...]:
+        """Where the host answers because the device did not work, and nothing is read from the device."""
+        return tuple(
+            one for function in self.product_functions for one in self.paths.stand_ins.on_failure(function)
+        )
+
+    @cached_property
     def reach(self) -> Reach:
         """What the tests that open a device run."""
         return Reach(self.summaries)

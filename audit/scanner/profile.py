@@ -98,6 +98,7 @@ class ErrorWords(NamedTuple):
     """Which errors say what failed, and which are text in a catch-all.
 
     `text_macros` are those of `macros` that answer with text where there is an error type that could say it.
+    Variants of the code's own error types that hold a single one of `text_types` are `stringly` too.
     """
 
     structured: tuple[str, ...]
@@ -105,6 +106,7 @@ class ErrorWords(NamedTuple):
     unsupported_texts: tuple[str, ...]
     macros: tuple[str, ...] = ("bail",)
     text_macros: tuple[str, ...] = ()
+    text_types: tuple[str, ...] = ()
 
 
 class GpuWords(NamedTuple):

@@ -73,6 +73,19 @@ INVALID = (
         """,
     ),
     Example(
+        "host's device where the device could not be asked",
+        """
+        pub fn device() -> Result<Device> {
+            if let Ok(capability) = compute_capability() {
+                Device::new_cuda(capability.ordinal)
+            } else {
+                Ok(Device::Cpu)  //~ FT001
+            }
+        }
+        """,
+        profile="candle",
+    ),
+    Example(
         "host work over host inputs when there is no device",
         """
         pub fn best_device() -> Device {

@@ -1,10 +1,29 @@
-"""Examples of `unstructured-error`: macros that make an error of text, and what they may say."""
+"""Examples of `unstructured-error`: macros and variants of the code's own that make an error of text."""
 
 from __future__ import annotations
 
 from audit.rules.base import Example
 
 MACRO_INVALID = (
+    Example(
+        "model that has no kernels for a dtype, told by a text in an error type of its own",
+        """
+        pub enum BackendError { NoBackend, Start(String), Library(String) }
+
+        pub fn started(device: &Device, dtype: DType) -> std::result::Result<Model, BackendError> {
+            match device {
+                Device::Cuda(_) => {
+                    if dtype != DType::F16 {
+                        return Err(BackendError::Start("only supported in f16".to_string()));  //~ FT016
+                    }
+                    Ok(Model::flash(device))
+                }
+                _ => Ok(Model::plain(device)),
+            }
+        }
+        """,
+        profile="candle",
+    ),
     Example(
         "dtype that the storage of a device has no kernel for, told by a macro",
         """
@@ -139,6 +158,25 @@ MACRO_INVALID = (
 )
 
 MACRO_VALID = (
+    Example(
+        "variant that names what failed and what the driver said, and a type that is no error",
+        """
+        pub enum BackendError { Unsupported { op: &'static str }, Library(String) }
+        pub enum Notice { Start(String) }
+
+        pub fn library(device: &Device, source: &str) -> std::result::Result<Library, BackendError> {
+            launch_compiler(device, source).map_err(|error| BackendError::Library(error.to_string()))
+        }
+
+        pub fn started(device: &Device, dtype: DType) -> std::result::Result<Model, Notice> {
+            match device {
+                Device::Cuda(_) => Err(Notice::Start("only supported in f16".to_string())),
+                _ => Ok(Model::plain(device)),
+            }
+        }
+        """,
+        profile="candle",
+    ),
     Example(
         "argument that is wrong on any device, told by a macro",
         """

@@ -72,6 +72,7 @@ _LOADS = re.compile(r"^(?:load|new|try_new|from|with|build)(?:_|$)")
 _ALTERNATIVES = ("ok_or", "ok_or_else")
 # A name that stands alone: no field, method or function.
 _LOCAL = re.compile(r"(?<![\w.])[a-z_]\w*\b(?!\s*(?:\(|::))")
+_ERROR_NAME = re.compile(r"Err(?:or)?(?:Kind)?$")
 _UNREACHABLE = re.compile(rb"#\[(?:allow|expect)\([^\]]*\bunreachable_patterns\b[^\]]*\)\]\s*$")
 
 
@@ -82,13 +83,17 @@ class Errors:
         words = judgement.profile.errors
         self._resolver = judgement.summaries.resolver
         self._macros = judgement.summaries.graph.macros
-        stringly = _variants(words.stringly)
-        self.catch_all = re.compile(stringly)
+        self.catch_all = re.compile(_variants(words.stringly))
+        """What carries any text; a type's own variant with a text may name what failed."""
+        stringly = _variants((*words.stringly, *sorted(_own_texts(judgement))))
+        self.textual = re.compile(stringly)
         self._text_macros = frozenset(words.text_macros)
         macros = "".join(rf"|\b{re.escape(name)}!" for name in words.text_macros)
         self.has_text_macros = bool(words.text_macros)
         self.answering = (stringly + macros).encode()
         """What is written where a function answers with text."""
+        self.words = (refusals, self.answering, self._text_macros & self._macros)
+        """What a function's text is read with: other files have a say in it."""
         self._answering = re.compile(self.answering)
         self.unsupported = any_pattern(words.unsupported_texts)
         self.named = frozenset(words.structured)
@@ -110,7 +115,7 @@ class Errors:
         """Say whether an error is made of text: `Err(Error::Msg(..))`, `bail!(..)`."""
         if call.kind == CallKind.MACRO and call.name in self._text_macros:
             return self._is_of_the_error_type(function, call)
-        return self.catch_all.search(function.text(call.arguments_start, call.end)) is not None
+        return self.textual.search(function.text(call.arguments_start, call.end)) is not None
 
     def _is_of_the_error_type(self, function: Fn, call: Call) -> bool:
         """Say whether a macro is not that of a crate where all errors are text, as far as it is told."""
@@ -130,6 +135,21 @@ class Errors:
         return any(name in self.structured_types or name in self.named for name in re.findall(r"\w+", type_))
 
 
+def _own_texts(judgement: Judgement) -> set[str]:
+    """Return the variants of the workspace's error types that hold a text and nothing else, as paths."""
+    types = judgement.profile.errors.text_types
+    if not types:
+        return set()
+    texts = re.compile(rf"\b([A-Z]\w*)\s*\(\s*(?:{'|'.join(map(re.escape, types))})\s*\)")
+    return {
+        f"{item.name}::{variant}"
+        for unit in judgement.workspace.units.values()
+        for item in unit.facts.items
+        if item.kind == "enum" and _ERROR_NAME.search(item.name)
+        for variant in texts.findall(unit.text(item.start, item.end))
+    }
+
+
 def _variants(names: Iterable[str]) -> str:
     """Return a pattern for variants: of any type, or of that which a name begins with."""
     of_any = [re.escape(one) for one in names if "::" not in one]
@@ -143,7 +163,7 @@ def refusals(judgement: Judgement, flow: Flow, errors: Errors) -> Iterator[Candi
     graph = judgement.summaries.graph
     if function.index not in graph.erring:
         return
-    for call in flow.kept_once(refusals, lambda: _textual(judgement, function, errors)):
+    for call in flow.kept_once(errors.words, lambda: _textual(judgement, function, errors)):
         text = function.text(call.arguments_start, call.end)
         says_unsupported = bool(errors.unsupported.search(text))
         form = _refusal(judgement, flow, call, errors, says_unsupported=says_unsupported)
@@ -190,7 +210,7 @@ def absences(judgement: Judgement, errors: Errors) -> Iterator[Candidate]:
             if not judgement.is_gpu_located(function) or not graph.is_examined(function):
                 continue
             text = function.text(call.arguments_start, call.end)
-            if errors.catch_all.search(text) and _NO_DEVICE.search(text):
+            if errors.textual.search(text) and _NO_DEVICE.search(text):
                 yield Candidate(function.unit, call.name_start, call.end, function, "stringly-err")
 
 

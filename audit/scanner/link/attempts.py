@@ -82,6 +82,10 @@ class Attempts:
             if start <= call.start < start + len(text)
         )
 
+    def opens_in(self, function: Fn, start: int, end: int) -> bool:
+        """Say whether a device is opened in a span of a function."""
+        return any(start <= call.start < end and self._opens(function, call) for call in function.facts.calls)
+
     def _opens(self, function: Fn, call: Call) -> bool:
         """Say whether a call opens a device, or asks a function for one that may not be there."""
         if call.kind == CallKind.PATH:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from functools import cached_property
 
 from audit.scanner.extract.facts import Call, Let, RegionKind
+from audit.scanner.extract.items import split_list
 from audit.scanner.link.flow import Flow
-from audit.scanner.link.unit import Fn, base_type
+from audit.scanner.link.unit import Fn, Unit, base_type
 from audit.scanner.link.workspace import Workspace
 from audit.scanner.profile import Profile, any_pattern
 
 _ROOT = re.compile(r"^([A-Za-z_][\w]*(?:\s*::\s*(?:<[^>]*>|\w+))*)\s*(.?)", re.DOTALL)
 # A `RunResult` that is given nothing wraps nothing: it is a record.
 _WRAPPERS = re.compile(r"\b(?:\w*Result(?=\s*<)|Result|Option|Arc|Box)\b")
+_RESULT = re.compile(r"(?:\w+\s*::\s*)*Result\s*<(.*)>")
 _CALLABLE = re.compile(r"\b(?:Fn|FnMut|FnOnce|fn)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 _ASSOCIATED = re.compile(r"\bSelf::(\w+)")
 _TYPE_NAME = re.compile(r"\b[A-Z]\w+")
 _ALIAS = re.compile(rb"type (\w+)\s*=\s*([^;]+);")
+_PUBLIC_ALIAS = re.compile(rb"^[ \t]*pub(?:\([^()]*\))? type (\w+)\s*=\s*([^;]+);", re.MULTILINE)
 _LIST_TO_FILL = re.compile(r"&\s*(?:'\w+\s+)?mut\s+(?:Vec\s*<|\[)\s*(?:f(?:16|32|64)|bf16|T)\s*[>\]]")
 # A type that says itself that it is on the host: `TensorCpu`, `HostBuffer`.
 _HOST_TYPE = re.compile(r"^(?:Cpu|Host)(?:[A-Z]|$)|[a-z](?:Cpu|Host)(?:[A-Z]|$)")
@@ -24,6 +30,7 @@ _HOST_TYPE = re.compile(r"^(?:Cpu|Host)(?:[A-Z]|$)|[a-z](?:Cpu|Host)(?:[A-Z]|$)"
 _HELD_TYPE = re.compile(
     r"^(?:Q|Quantized)?(?:Cuda|Gpu|Metal|Wgpu|Hip|Rocm|Vulkan)\w*(?:Storage|Tensor|Buffer|Slice|Array|Matrix|Vec|Vector)$"
 )
+_NUMBER = re.compile(r"bf16|[iuf](?:8|16|32|64|128|size)")
 _LEAVES = re.compile(r"(?:return|break|continue)\b")
 _DEPTH = 5
 _BRANCHES = frozenset({RegionKind.THEN, RegionKind.ELSE, RegionKind.ARM})
@@ -36,6 +43,7 @@ class Operands:
         self._workspace = workspace
         self._defined = frozenset(item.name for unit in workspace.units.values() for item in unit.facts.items)
         self._aliases: dict[str, dict[str, str]] = {}
+        self._host_enums: dict[str, bool] = {}
         transfer = profile.transfer
         self._constructors = frozenset(transfer.host_constructors)
         self._host_types = frozenset(transfer.host_types)
@@ -144,8 +152,29 @@ class Operands:
 
     def returns_host_data(self, function: Fn) -> bool:
         """Say whether a function's return type is host data: reading is what it is for."""
-        type_ = _ASSOCIATED.sub(lambda name: _associated(function, name[1]), function.facts.return_type)
-        type_ = _TYPE_NAME.sub(lambda name: self._meaning(function, name[0]), type_)
+        return self._is_host_answer(function, function.facts.return_type, self._is_host_word)
+
+    def returns_records(self, function: Fn) -> bool:
+        """Say whether a function ends in records of the host, and in no plain numbers to compute with.
+
+        A record holds numbers, or is a type of the workspace; an error that the answer may be says nothing.
+        """
+        if self.returns_host_data(function):
+            return False
+        type_ = _without_error(function.facts.return_type)
+        words = re.findall(r"\w+", self._meant(function, type_))
+        holds_data = any(_NUMBER.fullmatch(word) or word in self._defined for word in words)
+        return holds_data and self._is_host_answer(
+            function, type_, lambda word: self._is_host_word(word) or self._is_host_enum(word)
+        )
+
+    def _meant(self, function: Fn, written: str) -> str:
+        """Return a type as written in a function's signature, with what its names stand for."""
+        type_ = _ASSOCIATED.sub(lambda name: _associated(function, name[1]), written)
+        return _TYPE_NAME.sub(lambda name: self._meaning(function, name[0]), type_)
+
+    def _is_host_answer(self, function: Fn, written: str, is_host: Callable[[str], bool]) -> bool:
+        type_ = self._meant(function, written)
         if not type_:
             return self.fills_host_list(function)
         if self.names_device_type(type_) or re.search(r"\bSelf\b", type_):
@@ -160,7 +189,7 @@ class Operands:
             return True
         words = re.findall(r"(?<!')\b[A-Za-z_]\w*", _WRAPPERS.sub("", type_))
         is_conversion = function.name.startswith(("to_", "into_", "as_"))
-        return bool(words) and all(is_conversion or self._is_host_word(word) for word in words)
+        return bool(words) and all(is_conversion or is_host(word) for word in words)
 
     def _meaning(self, function: Fn, name: str) -> str:
         """Return what a name of a type stands for in its file; the name itself where it is a type's own."""
@@ -173,7 +202,20 @@ class Operands:
         meanings = self._aliases.get(unit.path)
         if meanings is None:
             meanings = self._aliases[unit.path] = _aliases_in(unit.data)
-        return meanings.get(name, name)
+        if name in meanings:
+            return meanings[name]
+        meaning = self._public_aliases.get(name)
+        is_imported = meaning is not None and any(name in use.argument for use in unit.facts.uses)
+        return meaning if meaning is not None and is_imported else name
+
+    @cached_property
+    def _public_aliases(self) -> Mapping[str, str]:
+        """The types that files offer to others under a name which stands for one thing alone."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for unit in self._workspace.units.values():
+            for name, meaning in unit.told_once(_public_aliases_in, _public_aliases_in):
+                found[name].add(meaning)
+        return {name: next(iter(meanings)) for name, meanings in found.items() if len(meanings) == 1}
 
     def returns_positions(self, function: Fn) -> bool:
         """Say whether a function returns a list of integers."""
@@ -199,6 +241,30 @@ class Operands:
             or _HOST_TYPE.search(word) is not None
             or word not in self._defined
         )
+
+    def _is_host_enum(self, name: str) -> bool:
+        """Say whether a type is an enum that holds nothing but host data."""
+        known = self._host_enums.get(name)
+        if known is None:
+            # Until it is known that it does not: an enum may hold itself.
+            self._host_enums[name] = False
+            texts = self._enums.get(name, ())
+            words = {word for text in texts for word in re.findall(r"(?<!')\b[A-Za-z_]\w*", text)} - {name}
+            known = self._host_enums[name] = bool(texts) and all(
+                word not in self._device_types and (self._is_host_word(word) or self._is_host_enum(word))
+                for word in words
+            )
+        return known
+
+    @cached_property
+    def _enums(self) -> Mapping[str, list[str]]:
+        """What stands between the braces of the enums, by their names."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for unit in self._workspace.units.values():
+            for item in unit.facts.items:
+                if item.kind == "enum":
+                    found[item.name].append(unit.text(item.start, item.end).partition("{")[2])
+        return found
 
     def makes_host_storage(self, text: str) -> bool:
         """Say whether a text builds a tensor's storage from host data."""
@@ -264,6 +330,18 @@ def _aliases_in(data: bytes) -> dict[str, str]:
             found[given[1].decode()] = given[2].decode("utf-8", "replace")
         position = data.find(b"type ", position + 1)
     return found
+
+
+def _without_error(type_: str) -> str:
+    """Return what a result holds where all is well; any other type as it is."""
+    given = _RESULT.fullmatch(type_)
+    held = split_list(given[1]) if given is not None else ()
+    return held[0] if len(held) == 2 else type_
+
+
+def _public_aliases_in(unit: Unit) -> list[tuple[str, str]]:
+    found = _PUBLIC_ALIAS.findall(unit.data) if b" type " in unit.data else []
+    return [(name.decode(), meaning.decode("utf-8", "replace")) for name, meaning in found]
 
 
 def _bare_return(function: Fn) -> str:

@@ -15,6 +15,8 @@ from audit.scanner.link.rejections import Rejections
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
 
+MAKES_OF_DATA = frozenset({"from_vec", "from_slice"})
+"""They make a tensor of the host's values."""
 _READING = re.compile(r"^(?:read|download|readback|fetch)(?:_|$)|_(?:to_host|to_cpu)$")
 # Operators of a graph whose type says that they move data off the device.
 _MOVES_OFF = re.compile(
@@ -104,7 +106,9 @@ class Pardons:
             return "export"
         if any(map(self._check_name.search, (function.name, *function.module))):
             return "check"
-        return "explicit-host-return" if self.returns_host_data(function) else ""
+        if self.returns_host_data(function):
+            return "explicit-host-return"
+        return "host-record" if self._ends_in_records(function) else ""
 
     def _way(self, function: Fn, call: Call) -> str:
         """Say what on the way to a call keeps device data from it, or lets it through by consent."""
@@ -228,6 +232,16 @@ class Pardons:
             and not self._computes_element(function)
             and not self._reduces_on_host(function)
             and not self._computes_positions(function)
+        )
+
+    def _ends_in_records(self, function: Fn) -> bool:
+        """Say whether what a function reads ends in records of the host, and nothing of it in a tensor."""
+        return (
+            self._graph.operands.returns_records(function)
+            and not self._graph.is_part_of_optimizer(function)
+            and not self._is_backend_default(function)
+            and not self._makes_tensors(function)
+            and not any(call.name in MAKES_OF_DATA for call in function.facts.calls)
         )
 
     def _computes_positions(self, function: Fn) -> bool:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from audit.scanner.extract.facts import Call, CallKind, ExitKind, Region, RegionKind
-from audit.scanner.link.attempts import Attempts, says_failure
+from audit.scanner.link.attempts import Attempts, read_test, says_failure
 from audit.scanner.link.closures import receiver_of
 from audit.scanner.link.device_work import DeviceWork
 from audit.scanner.link.flow import Flow, Test
@@ -24,6 +24,7 @@ _COMPUTES = re.compile(
 # A loop over layers works where their inputs are.
 _RUNS_LAYERS = re.compile(r"\.forward\(")
 _BY_EXECUTOR = "host-executor-on-failure"
+_BY_DEFAULT = "host-device-by-default"
 _PATH = re.compile(r"^(?:\w+::)*[a-z_]\w*$")
 _ANSWER = re.compile(r"^(?:return\s+)?(?:Ok\()?\s*(?:\w+\()?")
 
@@ -74,7 +75,7 @@ class StandIns:
                 receiver = receiver_of(function, call)
                 argument = function.text(call.arguments_start + 1, call.end - 1)
                 if self._summaries.tests.names_host(argument) and self._attempts.attempts(function, receiver):
-                    yield StandIn(function, call.name_start, call.end, "host-device-by-default", receiver)
+                    yield StandIn(function, call.name_start, call.end, _BY_DEFAULT, receiver)
 
     def dropped_errors(self, function: Fn) -> Iterator[StandIn]:
         """Yield the first error of the backend that `.ok()` drops in a branch, where a host path follows."""
@@ -106,9 +107,26 @@ class StandIns:
                 for one in tests
                 if one.encloses
                 and one.group == region.group_start
-                and self._attempts.has_failed(function, one)
+                and (
+                    self._attempts.has_failed(function, one)
+                    or (_tells_error(one) and self._opens_beside(function, index))
+                )
             ),
             None,
+        )
+
+    def _opens_beside(self, function: Fn, index: int) -> bool:
+        """Say whether a branch is the host's device, and one beside it opens that which was asked for."""
+        regions = function.facts.regions
+        start, end = self._answer(function, index)
+        if not end or self._form(function.text(start, end)) != _BY_DEFAULT:
+            return False
+        return any(
+            other.group_start == regions[index].group_start
+            and other.kind in _BRANCHES
+            and number != index
+            and self._attempts.opens_in(function, other.start, other.end)
+            for number, other in enumerate(regions)
         )
 
     def _works_or_refuses(self, function: Fn, region: Region, form: str) -> bool:
@@ -140,7 +158,7 @@ class StandIns:
     def _form(self, text: str) -> str:
         answer = _ANSWER.sub("", text)
         if self._summaries.tests.names_host(text) and "(" not in answer:
-            return "host-device-by-default"
+            return _BY_DEFAULT
         called = re.match(r"^(?:return\s+)?(?:Ok\()?\(?([\w:]+)", text)
         is_upload = called is not None and called[1].rpartition("::")[2] in self._summaries.profile.uploads
         if is_upload or (_COMPUTES.search(text) and not _RUNS_LAYERS.search(text)):
@@ -230,6 +248,12 @@ class StandIns:
             return True
         callees = self._summaries.resolver.resolve(function, call)
         return any(self._emitter.search(one.name) for callee in callees for one in callee.facts.calls)
+
+
+def _tells_error(test: Test) -> bool:
+    """Say whether a test holds because of an error: nothing that is absent, and no answer of no, is one."""
+    _, pattern, holds = read_test(test)
+    return says_failure(test) and pattern.strip().startswith("Err" if holds else "Ok")
 
 
 def _may_be_path(text: bytes) -> bool:

@@ -17,6 +17,8 @@ from audit.scanner.link.unit import Fn
 from audit.scanner.outcome.gating import Gating
 
 _CONVERSIONS = frozenset({"map_err", "ok_or", "ok_or_else"})
+# What a function may read for by its name, or by what it answers with.
+_LEGAL = frozenset({"transfer-api", "explicit-host-return", "host-record", "export"})
 _CALLABLE = re.compile(r"\bFn(?:Mut|Once)?\s*\(")
 
 
@@ -292,7 +294,7 @@ class Standing:
     def transfer(self, function: Fn) -> Call | None:
         """Return the read of a function that reads or moves by its name or its result."""
         reads = self._summaries.reads.get(function.index, ())
-        legal = [read for read in reads if read.pardon in ("transfer-api", "explicit-host-return", "export")]
+        legal = [read for read in reads if read.pardon in _LEGAL]
         if legal and len(legal) == len(reads):
             return legal[0].call
         return None

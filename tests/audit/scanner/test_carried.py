@@ -105,7 +105,9 @@ def test_of_an_edited_body_only_the_calls_of_its_file_are_resolved_again(
     resolve = Resolver._resolve
 
     def noting(self: Resolver, function: Fn, call: Call) -> list[Fn]:
-        if call.kind != CallKind.MACRO:
+        # The calls of functions that hand others on are looked at each time, as macros are.
+        is_passing = function.index in {index for index, _, _ in self.passed}
+        if call.kind != CallKind.MACRO and not is_passing:
             resolved.add(function.unit.path)
         return resolve(self, function, call)
 

@@ -64,7 +64,9 @@ class Resolved:
 
         def counting(resolver: Resolver, function: Fn, call: Call) -> list[Fn]:
             self.times += 1
-            if call.kind != CallKind.MACRO:
+            # The calls of functions that hand others on are looked at each time, as macros are.
+            is_passing = function.index in {index for index, _, _ in resolver.passed}
+            if call.kind != CallKind.MACRO and not is_passing:
                 self.files.add(function.unit.path)
             return original(resolver, function, call)
 

@@ -373,6 +373,66 @@ def test_a_list_under_another_name_is_a_list() -> None:
     assert _in(source.replace("Vec<Vec<f32>>,", "Tensor,")) == ["reference-punt"]
 
 
+def test_a_list_that_another_file_names_is_a_list() -> None:
+    types = """
+    pub enum Row { Pooled(Vec<f32>), All(Vec<Vec<f32>>) }
+    pub type Rows = HashMap<usize, Row>;
+    """
+    source = """
+    mod types;
+    use crate::types::{Row, Rows};
+
+    pub struct Model { layer: Tensor }
+
+    impl Model {
+        pub fn embed(&self, ids: &[u32]) -> Result<Rows> {
+            let rows = self.layer.forward(ids)?.to_vec2::<f32>()?;
+            Ok(rows.into_iter().map(Row::Pooled).enumerate().collect())
+        }
+    }
+    """
+    assert _in(source, **{"src/types.rs": types}) == []
+    held = types.replace("All(Vec<Vec<f32>>)", "All(Tensor)")
+    assert _in(source, **{"src/types.rs": held}) == ["reference-punt"]
+    deeper = types.replace("All(Vec<Vec<f32>>)", "All(Rest)") + "pub enum Rest { Kept(Tensor), Row(Row) }"
+    assert _in(source, **{"src/types.rs": deeper}) == ["reference-punt"]
+    unseen = source.replace("{Row, Rows}", "Row").replace(
+        "mod types;", "mod types; enum Rows { Tensor(Tensor) }"
+    )
+    assert _in(unseen, **{"src/types.rs": types}) == ["reference-punt"]
+
+
+def test_tensors_that_another_file_names_are_no_list() -> None:
+    source = """
+    mod types;
+    use crate::types::Rows;
+
+    pub fn rows(x: &Tensor) -> Result<Rows> {
+        let rows = x.to_vec2::<f32>()?;
+        Ok(rows.into_iter().map(wrapped).enumerate().collect())
+    }
+    """
+    types = "pub type Rows = HashMap<usize, Tensor>;\n"
+    assert _in(source, **{"src/types.rs": types}) == ["reference-punt"]
+    assert _in(source, **{"src/types.rs": types.replace("Tensor", "Vec<f32>")}) == []
+    other = "pub mod other {\n    pub type Rows = HashMap<usize, Vec<f32>>;\n}"
+    assert _in(source, **{"src/types.rs": types + other}) == []
+
+
+def test_what_is_told_of_an_error_says_nothing_of_the_answer() -> None:
+    source = """
+    pub struct Failure { input: Tensor }
+
+    pub fn rows(x: &Tensor) -> std::result::Result<Vec<Vec<f32>>, Failure> {
+        Ok(x.to_vec2::<f32>()?)
+    }
+    """
+    assert _in(source) == []
+    assert _in(source.replace("Vec<Vec<f32>>", "Vec<Tensor>").replace("Ok(x", "wrapped(x")) == [
+        "reference-punt"
+    ]
+
+
 def test_a_transfer_of_the_device_reads_what_it_is_given() -> None:
     source = """
     pub struct CudaDevice { ordinal: usize }
