@@ -65,7 +65,8 @@ _PATTERNS = (
         "gpu-when-available",
         (
             rf"\b{_GPU}\b.{{0,40}}?\b{_IF}\b.{{0,25}}?\b{_READY}\b.{{0,25}}?"
-            rf"\b(?:{_OTHERWISE_HOST}|(?:or|and)\b.{{0,25}}?\b{_HOST}\b|{_BACK}\b.{{0,25}}?\b{_HOST}\b)"
+            rf"\b(?:{_OTHERWISE_HOST}|(?:or|and)\b.{{0,25}}?\b{_HOST}\b|{_BACK}\b.{{0,25}}?\b{_HOST}\b"
+            rf"|{_HOST}[\s-]+fallback\b)"
         ),
         rf"\b{_IF}\b.{{0,25}}?\b{_GPU}\b.{{0,20}}?\b{_READY}\b.{{0,60}}?\b(?:{_OTHERWISE_HOST})",
     ),

@@ -12,6 +12,7 @@ from audit.scanner.vocabulary import forbidden_phrases
 
 CLAIMS = [
     ("It works on GPU when available, CPU otherwise.", "gpu-when-available"),
+    ("2. Text encode (GPU when available for speed, CPU fallback)", "gpu-when-available"),
     ("Uses CUDA if available, or the CPU.", "gpu-when-available"),
     ("When a GPU is present it is used, otherwise the CPU.", "gpu-when-available"),
     ("Falls back to CPU on error", "falls-back-on-error"),
