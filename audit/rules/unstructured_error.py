@@ -151,6 +151,8 @@ def _flattened(judgement: Judgement, function: Fn, errors: Errors) -> Iterator[C
         text = function.region_text(region)
         if not errors.catch_all.search(text) or not _ERROR_AS_TEXT.search(text):
             continue
+        if errors.is_any_error(function, text):
+            continue
         adapter = error_adapter(function, index)
         if adapter is not None and adapter.name == "map_err":
             receiver = function.text(adapter.start, adapter.name_start).rstrip(". \n")

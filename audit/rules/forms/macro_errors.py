@@ -6,6 +6,45 @@ from audit.rules.base import Example
 
 MACRO_INVALID = (
     Example(
+        "dtype that no kernel takes, refused twice, and the one of another operand",
+        """
+        impl CustomOp2 for Atan2 {
+            fn cuda_fwd(&self, y: &CudaStorage, x: &CudaStorage) -> Result<CudaStorage> {
+                let name = match y.dtype() {
+                    DType::F16 => "atan2_f16",
+                    DType::F32 => "atan2_f32",
+                    dtype => candle::bail!("atan2: unsupported dtype {dtype:?}"),  //~ FT016
+                };
+                let code = match x.dtype() {
+                    DType::F16 => 0,
+                    DType::F32 => 1,
+                    dtype => candle::bail!("atan2: unsupported dtype {dtype:?}"),  //~ FT016
+                };
+                match (&y.slice, &x.slice) {
+                    (CudaStorageSlice::F16(y), CudaStorageSlice::F16(x)) => launch_half(name, y, x, code),
+                    (CudaStorageSlice::F32(y), CudaStorageSlice::F32(x)) => launch_single(name, y, x, code),
+                    _ => candle::bail!("atan2: unsupported storage"),
+                }
+            }
+
+            fn both(&self, y: &CudaStorage, is_fast: bool) -> Result<CudaStorage> {
+                if is_fast {
+                    return match y.dtype() {
+                        DType::F32 => launch_fast(y),
+                        dtype => candle::bail!("fast: unsupported dtype {dtype:?}"),  //~ FT016
+                    };
+                }
+                match y.dtype() {
+                    DType::F32 => launch_slow(y),
+                    dtype => candle::bail!("slow: unsupported dtype {dtype:?}"),  //~ FT016
+                }
+            }
+        }
+        """,
+        path="src/cuda/atan2.rs",
+        profile="candle",
+    ),
+    Example(
         "model that has no kernels for a dtype, told by a text in an error type of its own",
         """
         pub enum BackendError { NoBackend, Start(String), Library(String) }
@@ -158,6 +197,49 @@ MACRO_INVALID = (
 )
 
 MACRO_VALID = (
+    Example(
+        "build without the device that says so",
+        """
+        impl LayerNorm {
+            pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+                match x.device() {
+                    Device::Cuda(_) => {
+                        #[cfg(feature = "cuda")]
+                        {
+                            x.apply_op1(self.kernel())
+                        }
+                        #[cfg(not(feature = "cuda"))]
+                        candle::bail!("`cuda` feature is not enabled")
+                    }
+                    Device::Metal(_) => {
+                        #[cfg(target_os = "macos")]
+                        {
+                            x.apply_op1(self.kernel())
+                        }
+                        #[cfg(not(target_os = "macos"))]
+                        {
+                            candle::bail!("Metal is not supported on this platform")
+                        }
+                    }
+                    _ => x.plain(),
+                }
+            }
+        }
+        """,
+        profile="candle",
+    ),
+    Example(
+        "error of a read that is any error",
+        """
+        use anyhow::{Error as E, Result};
+
+        pub fn sizes(grid: &Tensor) -> Result<Vec<Vec<u32>>> {
+            grid.to_vec2().map_err(|error| E::msg(error.to_string()))
+        }
+        """,
+        path="src/cuda/sizes.rs",
+        profile="candle",
+    ),
     Example(
         "variant that names what failed and what the driver said, and a type that is no error",
         """

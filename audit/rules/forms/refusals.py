@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from audit.scanner.extract.facts import Call, CallKind, RegionKind
+from audit.scanner.extract.items import split_list
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.flow import Flow, Test
+from audit.scanner.link.gated import gated_parts
 from audit.scanner.link.places import Place
+from audit.scanner.link.results import root
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
 
@@ -25,6 +29,9 @@ _DTYPES_DIFFER = re.compile(
 _FLOATS = re.compile(r"\bDType::(B?F(?:16|32|64))\b.*\bDType::(?!\1\b)B?F(?:16|32|64)\b", re.DOTALL)
 _FOR_ONE_TYPE = re.compile(r"_(?:u16|b?f16|f32|f64)$")
 _FLOAT = re.compile(r"\bB?F(?:16|32|64)\b")
+_TYPE = re.compile(r"\b(?:B?F|[UI])(?:8|16|32|64)\b")
+# The systems that have Metal.
+_OF_METAL = frozenset({"macos", "ios"})
 # A length that elements of some size do not fill.
 _REMAINDER = re.compile(r"%\s*(?:\w+::)*size_of::<\w+>\(\)")
 _REST = re.compile(r"(?:\(\s*)?(?:_|[a-z]\w*)(?:\s*,\s*(?:_|[a-z]\w*))*(?:\s*,?\s*\))?")
@@ -68,6 +75,7 @@ _NO_DEVICE = re.compile(
 )
 # Crates of an error that is any error.
 _ANY_ERRORS = frozenset({"anyhow", "color_eyre", "eyre", "miette"})
+_MADE_OF_TEXT = re.compile(r"\b(\w+)(?:::Error)?::msg\b")
 _LOADS = re.compile(r"^(?:load|new|try_new|from|with|build)(?:_|$)")
 _ALTERNATIVES = ("ok_or", "ok_or_else")
 # A name that stands alone: no field, method or function.
@@ -115,7 +123,14 @@ class Errors:
         """Say whether an error is made of text: `Err(Error::Msg(..))`, `bail!(..)`."""
         if call.kind == CallKind.MACRO and call.name in self._text_macros:
             return self._is_of_the_error_type(function, call)
-        return self.textual.search(function.text(call.arguments_start, call.end)) is not None
+        text = function.text(call.arguments_start, call.end)
+        return self.textual.search(text) is not None and not self.is_any_error(function, text)
+
+    def is_any_error(self, function: Fn, text: str) -> bool:
+        """Say whether a text is made an error of a crate where all errors are text: `E::msg(..)`."""
+        uses = self._resolver.uses(function.unit)
+        named = _MADE_OF_TEXT.findall(text)
+        return bool(named) and all(not _ANY_ERRORS.isdisjoint((name, *uses.get(name, ()))) for name in named)
 
     def _is_of_the_error_type(self, function: Fn, call: Call) -> bool:
         """Say whether a macro is not that of a crate where all errors are text, as far as it is told."""
@@ -163,13 +178,23 @@ def refusals(judgement: Judgement, flow: Flow, errors: Errors) -> Iterator[Candi
     graph = judgement.summaries.graph
     if function.index not in graph.erring:
         return
+    refused: list[_Taken] = []
     for call in flow.kept_once(errors.words, lambda: _textual(judgement, function, errors)):
         text = function.text(call.arguments_start, call.end)
+        taken = _taken_before(flow, call)
+        if taken is not None and any(known.leaves_nothing_to(taken, function) for known in refused):
+            continue
         says_unsupported = bool(errors.unsupported.search(text))
         form = _refusal(judgement, flow, call, errors, says_unsupported=says_unsupported)
         if not form and _is_gap(judgement, flow, call, text):
             form = "stringly-err"
-        if form and not _is_of_what_came_back(judgement, flow, call):
+        if (
+            form
+            and not _is_of_what_came_back(judgement, flow, call)
+            and not _is_left_out_with_device(judgement, function, call)
+        ):
+            if taken is not None:
+                refused.append(taken)
             yield Candidate(function.unit, call.start, call.end, function, form)
 
 
@@ -192,6 +217,43 @@ def _is_of_what_came_back(judgement: Judgement, flow: Flow, call: Call) -> bool:
         f"{name}(" in value
         for value in (flow.value_before(one, call.start) for one in names)
         for name in judgement.profile.downloads
+    )
+
+
+class _Taken(NamedTuple):
+    """An arm for all element types that the arms before it do not take, with what is matched."""
+
+    region: int
+    roots: tuple[str, ...]
+    types: frozenset[str]
+
+    def leaves_nothing_to(self, other: _Taken, function: Fn) -> bool:
+        """Say whether what would get to another arm, behind this one, was refused in this one."""
+        outer = function.facts.regions[self.region].parent
+        return (
+            outer in function.ancestors(other.region)
+            and self.roots[0] in other.roots
+            and self.types <= other.types
+        )
+
+
+def _taken_before(flow: Flow, call: Call) -> _Taken | None:
+    tests = flow.tests_at(call.start, call.region)
+    if not tests or _REST.fullmatch(tests[0].pattern.strip()) is None:
+        return None
+    beside = [test.pattern for test in tests if not test.holds and test.group == tests[0].group]
+    types = frozenset(name for pattern in beside for name in _TYPE.findall(pattern))
+    roots = tuple(map(root, split_list(tests[0].subject.strip().strip("()"))))
+    return _Taken(call.region, roots, types) if types and roots else None
+
+
+def _is_left_out_with_device(judgement: Judgement, function: Fn, call: Call) -> bool:
+    """Say whether an error stands where a build has no device: a stub that says so is what is asked for."""
+    features = frozenset(judgement.profile.gpu.features)
+    return any(
+        part.start <= call.start < part.end
+        and (part.cfg.excludes("feature", features) or part.cfg.excludes("target_os", _OF_METAL))
+        for part in gated_parts(function)
     )
 
 
