@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ from audit.scanner.outcome.gating import Gating
 from audit.scanner.report import Level
 
 _BY_DEFAULT = "warning-by-default"
+_TELLS_OF_HOST = re.compile(r"(?i)cpu|host|fall|gpu|cuda|metal|device")
 _MESSAGES = {
     ONCE: "computes on the host behind a gate that is read once, not at each call",
     PARTIAL: "computes on the host from data that the gate before it does not cover",
@@ -24,9 +26,9 @@ _MESSAGES = {
 class UngatedWarning(Rule):
     """
     ## What it does
-    Checks for fallbacks that warn and then compute on the host by default, and for opt-in gates that do not
-    hold: read once for the life of the process, or computing on the host without a warning that names the
-    kernel and the variable.
+    Checks for fallbacks that warn and then compute on the host, or take its device, by default, and for
+    opt-in gates that do not hold: read once for the life of the process, or computing on the host without a
+    warning that names the kernel and the variable.
 
     ## Why is this bad?
     A warning is no consent. PyTorch's one fallback, for MPS, is off unless the environment variable is set,
@@ -170,7 +172,7 @@ class UngatedWarning(Rule):
             "warning and then the host's device",
             """
             pub fn device() -> Result<Device> {
-                match compute_capability() {
+                match cuda_capability() {
                     Ok(true) => Device::new_cuda(0),
                     Ok(false) => Err(Error::NotCompiledWithCudaSupport),
                     Err(error) => {
@@ -262,6 +264,27 @@ class UngatedWarning(Rule):
                 }
             }
 
+            pub fn numbered() -> Result<Device> {
+                match std::env::var("CUDA_DEVICE") {
+                    Ok(ordinal) => Device::new_cuda(ordinal.parse()?),
+                    Err(_) => {
+                        tracing::warn!("CUDA_DEVICE is not set, using the host");
+                        Ok(Device::Cpu)
+                    }
+                }
+            }
+
+            pub fn kind(name: &str) -> Result<Device> {
+                match Backend::from_str(name) {
+                    Ok(Backend::Cuda) => Device::new_cuda(0),
+                    Ok(Backend::Cpu) => Ok(Device::Cpu),
+                    Err(error) => {
+                        tracing::warn!(%error, "no such backend, using the CPU");
+                        Ok(Device::Cpu)
+                    }
+                }
+            }
+
             pub fn described(kind: Result<Kind>) -> Result<Device> {
                 match kind {
                     Ok(kind) => named(kind),
@@ -269,6 +292,17 @@ class UngatedWarning(Rule):
                         tracing::warn!(%error, "no such kind, using the host");
                         Ok(Device::Cpu)
                     }
+                }
+            }
+
+            pub fn agreed(ordinal: usize, allow_fallback: bool) -> Result<Device> {
+                match Device::new_cuda(ordinal) {
+                    Ok(device) => Ok(device),
+                    Err(error) if allow_fallback => {
+                        tracing::warn!(%error, "no CUDA device, using the host");
+                        Ok(Device::Cpu)
+                    }
+                    Err(error) => Err(error),
                 }
             }
 
@@ -329,13 +363,18 @@ def _is_warning(judgement: Judgement, function: Fn, call: Call) -> bool:
 
 
 def _warning_in_branch(judgement: Judgement, function: Fn, answer: int) -> Call | None:
-    """Return the last warning of a branch before what it answers with."""
+    """Return the last warning of a branch that tells of its answer, the host's device or its work."""
     branch = function.innermost(answer)
+    if not branch:
+        return None
     start = function.facts.regions[branch].start
     warnings = [
         call
         for call in function.facts.calls
-        if start <= call.start < answer and call.region == branch and _is_warning(judgement, function, call)
+        if start <= call.start < answer
+        and call.region == branch
+        and _is_warning(judgement, function, call)
+        and _TELLS_OF_HOST.search(function.text(call.arguments_start, call.end))
     ]
     return warnings[-1] if warnings else None
 

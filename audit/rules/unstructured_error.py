@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from audit.rules.base import Rule
 from audit.rules.forms.error_examples import INVALID
+from audit.rules.forms.error_types import Errors
 from audit.rules.forms.macro_errors import MACRO_INVALID, MACRO_VALID
-from audit.rules.forms.refusals import DTYPE_TEST, Errors, absences, refusals
+from audit.rules.forms.refusals import DTYPE_TEST, absences, refusals
 from audit.rules.forms.sound_errors import VALID
 from audit.scanner.extract.facts import Call, RegionKind
 from audit.scanner.judge import Candidate, Judgement
@@ -42,9 +43,9 @@ class UnstructuredError(Rule):
     `NotImplementedOnCuda { op }`), and `#[from]` or a field for the cause.
 
     ## Known problems
-    A catch-all variant or a macro that the profile doesn't name is not seen. Left out are macros of crates
-    whose errors are all text (`anyhow`, `eyre`), and texts about a wrong argument, a layout, or a part that a
-    model has not on any device.
+    A macro that the profile doesn't name is not seen, nor a catch-all variant that holds more than a text.
+    Left out are macros of crates whose errors are all text (`anyhow`, `eyre`), what a build without the
+    device says, and texts about a wrong argument, a layout, or a part that a model has not on any device.
     """
 
     id = "FT016"

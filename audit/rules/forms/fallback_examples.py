@@ -76,7 +76,7 @@ INVALID = (
         "host's device where the device could not be asked",
         """
         pub fn device() -> Result<Device> {
-            if let Ok(capability) = compute_capability() {
+            if let Ok(capability) = cuda_capability() {
                 Device::new_cuda(capability.ordinal)
             } else {
                 Ok(Device::Cpu)  //~ FT001

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from audit.scanner.extract.facts import Call, CallKind, RegionKind
+from audit.rules.forms.error_types import GAP, Errors
+from audit.scanner.extract.facts import Call, RegionKind
 from audit.scanner.extract.items import split_list
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.flow import Flow, Test
@@ -14,7 +15,6 @@ from audit.scanner.link.gated import gated_parts
 from audit.scanner.link.places import Place
 from audit.scanner.link.results import root
 from audit.scanner.link.unit import Fn
-from audit.scanner.profile import any_pattern
 
 DTYPE_TEST = re.compile(
     r"\bis_f(?:16|32|64)\b|\bis_bf16\b|_f(?:16|32|64)::<\w+>\(\)|TypeId|\bdtype\b|size_of::<|\bDType::"
@@ -35,16 +35,6 @@ _OF_METAL = frozenset({"macos", "ios"})
 # A length that elements of some size do not fill.
 _REMAINDER = re.compile(r"%\s*(?:\w+::)*size_of::<\w+>\(\)")
 _REST = re.compile(r"(?:\(\s*)?(?:_|[a-z]\w*)(?:\s*,\s*(?:_|[a-z]\w*))*(?:\s*,?\s*\))?")
-# What says that a case is left out for want of work, and no argument is wrong.
-_GAP = re.compile(
-    r"(?i)\bonly\b.{0,80}\bsupport|\bnot (?:yet )?implemented\b|\bnot yet\b"
-    r"|\bfollow[- ]?(?:up|on)\b"
-    r"|\bkernels?\b.{0,30}\b(?:needed|missing|required|pending)\b|\b(?:needs|requires)\b.{0,40}\bkernel\b"
-    r"|\bdo(?:es)?(?: not|n't) (?:yet )?support\b(?! empty)|\bdo(?:es)? not have\b.{0,40}\bkernels?\b"
-    r"|\b(?:b?f|fp)\d+-only\b|\bonly accepts?\b.{0,60}\b(?:inputs?|weights?|d?types?)\b"
-    r"|\bneither\b.{0,60}\bb?f\d+\b.{0,40}\bnor\b",
-    re.DOTALL,
-)
 # It says so too where it speaks of dtypes or of the device: a mode may be unsupported because there is none.
 _UNSUPPORTED = re.compile(r"(?i)\bunsupported\b|\bnot supported\b")
 _OF_DEVICE_OR_DTYPE = re.compile(
@@ -73,103 +63,11 @@ _ABSENT = r"(?:not (?:available|found|present|detected)|unavailable|missing|abse
 _NO_DEVICE = re.compile(
     rf"(?i)\b{_DEVICES}\b[^.;]{{0,30}}\b{_ABSENT}\b|\bno\b[^.;]{{0,20}}\b{_DEVICES}\b|\bgpu backend is not\b"
 )
-# Crates of an error that is any error.
-_ANY_ERRORS = frozenset({"anyhow", "color_eyre", "eyre", "miette"})
-_MADE_OF_TEXT = re.compile(r"\b(\w+)(?:::Error)?::msg\b")
 _LOADS = re.compile(r"^(?:load|new|try_new|from|with|build)(?:_|$)")
 _ALTERNATIVES = ("ok_or", "ok_or_else")
 # A name that stands alone: no field, method or function.
 _LOCAL = re.compile(r"(?<![\w.])[a-z_]\w*\b(?!\s*(?:\(|::))")
-_ERROR_NAME = re.compile(r"Err(?:or)?(?:Kind)?$")
 _UNREACHABLE = re.compile(rb"#\[(?:allow|expect)\([^\]]*\bunreachable_patterns\b[^\]]*\)\]\s*$")
-
-
-class Errors:
-    """The error types of the workspace, in the words of its profile."""
-
-    def __init__(self, judgement: Judgement) -> None:
-        words = judgement.profile.errors
-        self._resolver = judgement.summaries.resolver
-        self._macros = judgement.summaries.graph.macros
-        self.catch_all = re.compile(_variants(words.stringly))
-        """What carries any text; a type's own variant with a text may name what failed."""
-        stringly = _variants((*words.stringly, *sorted(_own_texts(judgement))))
-        self.textual = re.compile(stringly)
-        self._text_macros = frozenset(words.text_macros)
-        macros = "".join(rf"|\b{re.escape(name)}!" for name in words.text_macros)
-        self.has_text_macros = bool(words.text_macros)
-        self.answering = (stringly + macros).encode()
-        """What is written where a function answers with text."""
-        self.words = (refusals, self.answering, self._text_macros & self._macros)
-        """What a function's text is read with: other files have a say in it."""
-        self._answering = re.compile(self.answering)
-        self.unsupported = any_pattern(words.unsupported_texts)
-        self.named = frozenset(words.structured)
-        self._host_only = any_pattern(judgement.profile.transfer.host_only_patterns)
-        structured = any_pattern(tuple(rf"\b{re.escape(name)}\b" for name in words.structured))
-        self.structured_types = frozenset(
-            item.name
-            for unit in judgement.workspace.units.values()
-            for item in unit.facts.items
-            if item.kind == "enum" and structured.search(unit.text(item.start, item.end))
-        )
-
-    def may_answer(self, function: Fn) -> bool:
-        """Say whether a function names a catch-all variant, or a macro that makes one, anywhere."""
-        facts = function.facts
-        return self._answering.search(function.unit.data, facts.start, facts.end) is not None
-
-    def is_text(self, function: Fn, call: Call) -> bool:
-        """Say whether an error is made of text: `Err(Error::Msg(..))`, `bail!(..)`."""
-        if call.kind == CallKind.MACRO and call.name in self._text_macros:
-            return self._is_of_the_error_type(function, call)
-        text = function.text(call.arguments_start, call.end)
-        return self.textual.search(text) is not None and not self.is_any_error(function, text)
-
-    def is_any_error(self, function: Fn, text: str) -> bool:
-        """Say whether a text is made an error of a crate where all errors are text: `E::msg(..)`."""
-        uses = self._resolver.uses(function.unit)
-        named = _MADE_OF_TEXT.findall(text)
-        return bool(named) and all(not _ANY_ERRORS.isdisjoint((name, *uses.get(name, ()))) for name in named)
-
-    def _is_of_the_error_type(self, function: Fn, call: Call) -> bool:
-        """Say whether a macro is not that of a crate where all errors are text, as far as it is told."""
-        uses = self._resolver.uses(function.unit)
-        qualifier = function.text(call.start, call.name_start).strip(": \n").partition("::")[0]
-        if qualifier:
-            return _ANY_ERRORS.isdisjoint((qualifier, *uses.get(qualifier, ())))
-        path = uses.get(call.name, ())
-        return _ANY_ERRORS.isdisjoint(path) if path else call.name in self._macros
-
-    def is_host_code(self, function: Fn) -> bool:
-        """Say whether a function, or a module around it, is named as host code: it promises no device."""
-        return any(map(self._host_only.search, (function.name, *function.module)))
-
-    def is_structured(self, type_: str) -> bool:
-        """Say whether a type as written is, or carries, a structured error."""
-        return any(name in self.structured_types or name in self.named for name in re.findall(r"\w+", type_))
-
-
-def _own_texts(judgement: Judgement) -> set[str]:
-    """Return the variants of the workspace's error types that hold a text and nothing else, as paths."""
-    types = judgement.profile.errors.text_types
-    if not types:
-        return set()
-    texts = re.compile(rf"\b([A-Z]\w*)\s*\(\s*(?:{'|'.join(map(re.escape, types))})\s*\)")
-    return {
-        f"{item.name}::{variant}"
-        for unit in judgement.workspace.units.values()
-        for item in unit.facts.items
-        if item.kind == "enum" and _ERROR_NAME.search(item.name)
-        for variant in texts.findall(unit.text(item.start, item.end))
-    }
-
-
-def _variants(names: Iterable[str]) -> str:
-    """Return a pattern for variants: of any type, or of that which a name begins with."""
-    of_any = [re.escape(one) for one in names if "::" not in one]
-    of_one = [rf"\b{re.escape(one)}\b" for one in names if "::" in one]
-    return "|".join([*([rf"::(?:{'|'.join(of_any)})\b"] if of_any else []), *of_one]) or "(?!)"
 
 
 def refusals(judgement: Judgement, flow: Flow, errors: Errors) -> Iterator[Candidate]:
@@ -272,7 +170,7 @@ def absences(judgement: Judgement, errors: Errors) -> Iterator[Candidate]:
             if not judgement.is_gpu_located(function) or not graph.is_examined(function):
                 continue
             text = function.text(call.arguments_start, call.end)
-            if errors.textual.search(text) and _NO_DEVICE.search(text):
+            if errors.catch_all.search(text) and _NO_DEVICE.search(text):
                 yield Candidate(function.unit, call.name_start, call.end, function, "stringly-err")
 
 
@@ -291,7 +189,7 @@ def _refusal(judgement: Judgement, flow: Flow, call: Call, errors: Errors, *, sa
         )
         return "stringly-err" if says_unsupported and refuses else ""
     nearest = tests[0]
-    is_gap = says_unsupported or _GAP.search(text) is not None
+    is_gap = says_unsupported or GAP.search(text) is not None
     if flow.place(nearest) is Place.DEVICE and nearest.encloses:
         wants_host = not is_gap and _HOST_WANTED.search(text) and _is_told_device(function)
         return "" if wants_host else "stringly-err-guard"
@@ -351,7 +249,7 @@ def _is_gap(judgement: Judgement, flow: Flow, call: Call, text: str) -> bool:
     ) == function.text(call.start, call.end)
     if is_given and is_all and function.trait in judgement.profile.launch.backend_traits:
         return True
-    says_so = _GAP.search(text) is not None and (is_given or _OF_A_KERNEL.search(text) is not None)
+    says_so = GAP.search(text) is not None and (is_given or _OF_A_KERNEL.search(text) is not None)
     return says_so or _leaves_case_out(flow, call, text)
 
 

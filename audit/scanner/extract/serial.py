@@ -54,7 +54,8 @@ def dump_facts(facts: FileFacts) -> bytes:
 def load_facts(data: bytes) -> FileFacts:
     """Read facts back, equal to those that were written."""
     body = memoryview(data)[_CHECKSUM_BYTES:]
-    if crc32(body).to_bytes(_CHECKSUM_BYTES, "little") != data[:_CHECKSUM_BYTES]:
+    # Nothing at all has a checksum of zeros.
+    if not body or crc32(body).to_bytes(_CHECKSUM_BYTES, "little") != data[:_CHECKSUM_BYTES]:
         raise FactsFormatError("damaged facts: the checksum is another")
     version, written = marshal.loads(body)  # noqa: S302  whole, as the checksum says, and no code
     if version != FORMAT_VERSION:

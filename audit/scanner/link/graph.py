@@ -63,7 +63,7 @@ class CallGraph:
             functions = set(workspace.functions)
             self._flows = {one: flow for one, flow in before._flows.items() if one in functions}
             self._callers_before = before._callers
-        self.operands = Operands(profile, workspace)
+        self.operands = Operands(profile, workspace, resolver.uses)
         self.constructors = Mentions(profile.tests.constructors)
         self.transfers = frozenset(profile.transfer.transfer_apis) | profile.uploads | profile.downloads
         self._answers = Answers(resolver, self.flow)

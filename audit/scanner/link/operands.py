@@ -9,6 +9,7 @@ from functools import cached_property
 
 from audit.scanner.extract.facts import Call, Let, RegionKind
 from audit.scanner.extract.items import split_list
+from audit.scanner.link.cargo import Package
 from audit.scanner.link.flow import Flow
 from audit.scanner.link.unit import Fn, Unit, base_type
 from audit.scanner.link.workspace import Workspace
@@ -30,20 +31,32 @@ _HOST_TYPE = re.compile(r"^(?:Cpu|Host)(?:[A-Z]|$)|[a-z](?:Cpu|Host)(?:[A-Z]|$)"
 _HELD_TYPE = re.compile(
     r"^(?:Q|Quantized)?(?:Cuda|Gpu|Metal|Wgpu|Hip|Rocm|Vulkan)\w*(?:Storage|Tensor|Buffer|Slice|Array|Matrix|Vec|Vector)$"
 )
-_NUMBER = re.compile(r"bf16|[iuf](?:8|16|32|64|128|size)")
+_NUMBER = re.compile(r"\b(?:bf16|[iuf](?:8|16|32|64|128|size))\b")
+_NO_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|#\[[^\]]*\]", re.DOTALL)
+_VARIANT_NAME = re.compile(r"^\s*\w+")
+_FIELD_NAME = re.compile(r"\b\w+\s*:(?!:)")
+_PLAIN = frozenset(
+    {
+        *("u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize"),
+        *("f16", "bf16", "f32", "f64", "bool", "char", "str", "static"),
+        *("String", "Vec", "VecDeque", "Option", "HashMap", "BTreeMap", "HashSet", "BTreeSet"),
+    }
+)
 _LEAVES = re.compile(r"(?:return|break|continue)\b")
 _DEPTH = 5
+Uses = Callable[[Unit], Mapping[str, tuple[str, ...]]]
 _BRANCHES = frozenset({RegionKind.THEN, RegionKind.ELSE, RegionKind.ARM})
 
 
 class Operands:
     """Answers for one profile."""
 
-    def __init__(self, profile: Profile, workspace: Workspace) -> None:
+    def __init__(self, profile: Profile, workspace: Workspace, uses: Uses) -> None:
+        """`uses` tells what the names stand for that a file imports, as paths."""
         self._workspace = workspace
+        self._uses = uses
         self._defined = frozenset(item.name for unit in workspace.units.values() for item in unit.facts.items)
         self._aliases: dict[str, dict[str, str]] = {}
-        self._host_enums: dict[str, bool] = {}
         transfer = profile.transfer
         self._constructors = frozenset(transfer.host_constructors)
         self._host_types = frozenset(transfer.host_types)
@@ -152,29 +165,25 @@ class Operands:
 
     def returns_host_data(self, function: Fn) -> bool:
         """Say whether a function's return type is host data: reading is what it is for."""
-        return self._is_host_answer(function, function.facts.return_type, self._is_host_word)
+        written = function.facts.return_type
+        if self._is_host_answer(function, self._meant(function, written)):
+            return True
+        # What an error holds says nothing of the numbers beside it.
+        value = self._meant(function, _without_error(written))
+        return _NUMBER.search(value) is not None and self._is_host_answer(function, value)
 
     def returns_records(self, function: Fn) -> bool:
-        """Say whether a function ends in records of the host, and in no plain numbers to compute with.
-
-        A record holds numbers, or is a type of the workspace; an error that the answer may be says nothing.
-        """
-        if self.returns_host_data(function):
-            return False
-        type_ = _without_error(function.facts.return_type)
-        words = re.findall(r"\w+", self._meant(function, type_))
-        holds_data = any(_NUMBER.fullmatch(word) or word in self._defined for word in words)
-        return holds_data and self._is_host_answer(
-            function, type_, lambda word: self._is_host_word(word) or self._is_host_enum(word)
-        )
+        """Say whether a function's return type is host data but for enums, and these hold nothing else."""
+        value = self._meant(function, _without_error(function.facts.return_type))
+        plain = _TYPE_NAME.sub(lambda name: "u8" if name[0] in self._host_enums else name[0], value)
+        return plain != value and self._is_host_answer(function, plain)
 
     def _meant(self, function: Fn, written: str) -> str:
         """Return a type as written in a function's signature, with what its names stand for."""
         type_ = _ASSOCIATED.sub(lambda name: _associated(function, name[1]), written)
-        return _TYPE_NAME.sub(lambda name: self._meaning(function, name[0]), type_)
+        return _TYPE_NAME.sub(lambda name: self._meaning(function.unit, name[0]), type_)
 
-    def _is_host_answer(self, function: Fn, written: str, is_host: Callable[[str], bool]) -> bool:
-        type_ = self._meant(function, written)
+    def _is_host_answer(self, function: Fn, type_: str) -> bool:
         if not type_:
             return self.fills_host_list(function)
         if self.names_device_type(type_) or re.search(r"\bSelf\b", type_):
@@ -189,33 +198,54 @@ class Operands:
             return True
         words = re.findall(r"(?<!')\b[A-Za-z_]\w*", _WRAPPERS.sub("", type_))
         is_conversion = function.name.startswith(("to_", "into_", "as_"))
-        return bool(words) and all(is_conversion or is_host(word) for word in words)
+        return bool(words) and all(is_conversion or self._is_host_word(word) for word in words)
 
-    def _meaning(self, function: Fn, name: str) -> str:
-        """Return what a name of a type stands for in its file; the name itself where it is a type's own."""
+    def _meaning(self, unit: Unit, name: str) -> str:
+        """Return what a name of a type stands for in a file; the name itself where it is a type's own."""
         known = (
             name in self._host_types or name in self._device_types or name in self._workspace.struct_fields
         )
         if known or _WRAPPERS.fullmatch(name):
             return name
-        unit = function.unit
         meanings = self._aliases.get(unit.path)
         if meanings is None:
             meanings = self._aliases[unit.path] = _aliases_in(unit.data)
-        if name in meanings:
-            return meanings[name]
-        meaning = self._public_aliases.get(name)
-        is_imported = meaning is not None and any(name in use.argument for use in unit.facts.uses)
-        return meaning if meaning is not None and is_imported else name
+        if name not in meanings:
+            meanings[name] = self._imported(unit, name)
+        return meanings[name]
+
+    def _imported(self, unit: Unit, name: str) -> str:
+        """Return what an imported name stands for where it comes from; the name where that is open."""
+        path = self._uses(unit).get(name, ())
+        if len(path) < 2 or path[-1] in self._defined:
+            return name
+        is_own = path[0] in ("crate", "super", "self")
+        meanings = {
+            meaning
+            for package, crate, meaning in self._public_aliases.get(path[-1], ())
+            if (package is unit.package if is_own else crate == path[0])
+        }
+        return meanings.pop() if len(meanings) == 1 else name
 
     @cached_property
-    def _public_aliases(self) -> Mapping[str, str]:
-        """The types that files offer to others under a name which stands for one thing alone."""
-        found: dict[str, set[str]] = defaultdict(set)
+    def _public_aliases(self) -> Mapping[str, list[tuple[Package | None, str, str]]]:
+        """What names of types that are offered to other files stand for, with package and crate, by name."""
+        found: dict[str, list[tuple[Package | None, str, str]]] = defaultdict(list)
         for unit in self._workspace.units.values():
             for name, meaning in unit.told_once(_public_aliases_in, _public_aliases_in):
-                found[name].add(meaning)
-        return {name: next(iter(meanings)) for name, meanings in found.items() if len(meanings) == 1}
+                found[name].append((unit.package, unit.crate_name, meaning))
+        return found
+
+    @cached_property
+    def _host_enums(self) -> frozenset[str]:
+        """The names of enums that hold numbers and texts of the host alone."""
+        found: dict[str, bool] = {}
+        for unit in self._workspace.units.values():
+            for item in unit.facts.items:
+                if item.kind == "enum":
+                    body = unit.text(item.start, item.end).partition("{")[2].rpartition("}")[0]
+                    found[item.name] = found.get(item.name, True) and _holds_plain_data(body)
+        return frozenset(name for name, is_plain in found.items() if is_plain)
 
     def returns_positions(self, function: Fn) -> bool:
         """Say whether a function returns a list of integers."""
@@ -241,30 +271,6 @@ class Operands:
             or _HOST_TYPE.search(word) is not None
             or word not in self._defined
         )
-
-    def _is_host_enum(self, name: str) -> bool:
-        """Say whether a type is an enum that holds nothing but host data."""
-        known = self._host_enums.get(name)
-        if known is None:
-            # Until it is known that it does not: an enum may hold itself.
-            self._host_enums[name] = False
-            texts = self._enums.get(name, ())
-            words = {word for text in texts for word in re.findall(r"(?<!')\b[A-Za-z_]\w*", text)} - {name}
-            known = self._host_enums[name] = bool(texts) and all(
-                word not in self._device_types and (self._is_host_word(word) or self._is_host_enum(word))
-                for word in words
-            )
-        return known
-
-    @cached_property
-    def _enums(self) -> Mapping[str, list[str]]:
-        """What stands between the braces of the enums, by their names."""
-        found: dict[str, list[str]] = defaultdict(list)
-        for unit in self._workspace.units.values():
-            for item in unit.facts.items:
-                if item.kind == "enum":
-                    found[item.name].append(unit.text(item.start, item.end).partition("{")[2])
-        return found
 
     def makes_host_storage(self, text: str) -> bool:
         """Say whether a text builds a tensor's storage from host data."""
@@ -339,10 +345,19 @@ def _without_error(type_: str) -> str:
     return held[0] if len(held) == 2 else type_
 
 
+def _holds_plain_data(body: str) -> bool:
+    """Say whether the variants of an enum hold nothing but numbers, texts, and lists of them."""
+    for variant in split_list(_NO_CODE.sub("", body)):
+        payload = _VARIANT_NAME.sub("", variant, count=1)
+        if not _PLAIN.issuperset(re.findall(r"[A-Za-z_]\w*", _FIELD_NAME.sub("", payload))):
+            return False
+    return bool(body.strip())
+
+
 def _public_aliases_in(unit: Unit) -> list[tuple[str, str]]:
     found = _PUBLIC_ALIAS.findall(unit.data) if b" type " in unit.data else []
     return [(name.decode(), meaning.decode("utf-8", "replace")) for name, meaning in found]
 
 
 def _bare_return(function: Fn) -> str:
-    return _WRAPPERS.sub("", function.facts.return_type).strip("<> ")
+    return _WRAPPERS.sub("", _without_error(function.facts.return_type)).strip("<> ")

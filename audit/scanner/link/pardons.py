@@ -15,8 +15,6 @@ from audit.scanner.link.rejections import Rejections
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
 
-MAKES_OF_DATA = frozenset({"from_vec", "from_slice"})
-"""They make a tensor of the host's values."""
 _READING = re.compile(r"^(?:read|download|readback|fetch)(?:_|$)|_(?:to_host|to_cpu)$")
 # Operators of a graph whose type says that they move data off the device.
 _MOVES_OFF = re.compile(
@@ -235,13 +233,22 @@ class Pardons:
         )
 
     def _ends_in_records(self, function: Fn) -> bool:
-        """Say whether what a function reads ends in records of the host, and nothing of it in a tensor."""
+        """Say whether what a function reads ends in records of the host.
+
+        It is no operator: nobody gives it a tensor, and it makes none.
+        """
+        names_device = self._graph.operands.names_device_type
         return (
-            self._graph.operands.returns_records(function)
+            not any(names_device(one.type) for one in function.facts.parameters if one.name != "self")
+            and self._graph.operands.returns_records(function)
+            and not self._graph.is_gpu_located(function)
             and not self._graph.is_part_of_optimizer(function)
             and not self._is_backend_default(function)
             and not self._makes_tensors(function)
-            and not any(call.name in MAKES_OF_DATA for call in function.facts.calls)
+            and not any(
+                call.kind == CallKind.PATH and names_device(function.text(call.start, call.name_start))
+                for call in function.facts.calls
+            )
         )
 
     def _computes_positions(self, function: Fn) -> bool:

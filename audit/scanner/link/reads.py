@@ -12,7 +12,7 @@ from audit.scanner.link.copies import Copies, round_trips
 from audit.scanner.link.graph import CallGraph
 from audit.scanner.link.launches import Launches
 from audit.scanner.link.loads import Loads
-from audit.scanner.link.pardons import MAKES_OF_DATA, Pardons
+from audit.scanner.link.pardons import Pardons
 from audit.scanner.link.picks import bound_truth, is_count, is_status, only_decides, picks_elements
 from audit.scanner.link.places import Place
 from audit.scanner.link.results import OPERANDS_PARDONS, HostResults, root
@@ -350,7 +350,7 @@ class Reads:
         value = function.text(body.tail_start, body.tail_end)
         start = body.tail_end - len(value.removeprefix("Ok(").lstrip().encode())
         made = next(
-            (one for one in function.facts.calls if one.start == start and one.name in MAKES_OF_DATA), None
+            (one for one in function.facts.calls if one.start == start and one.name in _MAKE_OF_DATA), None
         )
         if made is None:
             return False
@@ -428,5 +428,7 @@ def _is_only_recorded(function: Fn, call: Call, arguments: Sequence[str]) -> boo
 
 
 _ARGUMENTS = re.compile(r"\((?:[^()]|\([^()]*\))*\)")
+# They make a tensor of the host's values.
+_MAKE_OF_DATA = frozenset({"from_vec", "from_slice"})
 _TURBOFISH = re.compile(r"::<[^<>]*>")
 _HELPER_PARDONS = frozenset({"explicit-host-return"})

@@ -25,6 +25,8 @@ _COMPUTES = re.compile(
 _RUNS_LAYERS = re.compile(r"\.forward\(")
 _BY_EXECUTOR = "host-executor-on-failure"
 _BY_DEFAULT = "host-device-by-default"
+# An arm for a failure that is taken only where the user agreed to it.
+_CONSENT = re.compile(r"\sif\s.*(?:fallback|allow|cpu|host|opt_?in)", re.DOTALL)
 _PATH = re.compile(r"^(?:\w+::)*[a-z_]\w*$")
 _ANSWER = re.compile(r"^(?:return\s+)?(?:Ok\()?\s*(?:\w+\()?")
 
@@ -52,6 +54,8 @@ class StandIns:
         self._emitter = any_pattern(gpu.emitter_patterns)
         self._host_name = any_pattern(summaries.profile.transfer.host_name_patterns)
         names = "|".join(map(re.escape, summaries.profile.tests.constructors)).encode()
+        self._asking = any_pattern((*gpu.function_patterns, *summaries.profile.tests.probe_patterns))
+        self._features = frozenset(gpu.features)
         self._constructor = re.compile(rb"\b(?:" + names + rb")\b" if names else rb"(?!)")
 
     def on_failure(self, function: Fn) -> Iterator[StandIn]:
@@ -68,7 +72,12 @@ class StandIns:
             test = self._failure(function, index)
             start, end = self._answer(function, index) if test is not None else (0, 0)
             form = self._form(function.text(start, end)) if end else ""
-            if test is not None and form and not self._works_or_refuses(function, region, form):
+            if (
+                test is not None
+                and form
+                and not _CONSENT.search(test.pattern)
+                and not self._works_or_refuses(function, region, form)
+            ):
                 yield StandIn(function, start, end, form, test.subject)
         for call in facts.calls:
             if call.kind == CallKind.METHOD and call.name == "unwrap_or":
@@ -109,10 +118,36 @@ class StandIns:
                 and one.group == region.group_start
                 and (
                     self._attempts.has_failed(function, one)
-                    or (_tells_error(one) and self._opens_beside(function, index))
+                    or (self._could_not_ask(function, one) and self._opens_beside(function, index))
                 )
             ),
             None,
+        )
+
+    def _could_not_ask(self, function: Fn, test: Test) -> bool:
+        """Say whether a test holds because of an error of a call that asks about a device.
+
+        Nothing that is absent is an error, and no word of the user's that can't be read is one of the device.
+        """
+        _, pattern, holds = read_test(test)
+        is_error = pattern.strip().startswith("Err") if test.pattern else pattern.strip().startswith("Ok")
+        if not is_error or holds != bool(test.pattern):
+            return False
+        region = function.facts.regions[test.region]
+        start, end = region.condition_start, region.condition_end
+        return any(
+            self._asks_device(function, call)
+            for call in function.facts.calls
+            if start <= call.start and call.end <= end
+        )
+
+    def _asks_device(self, function: Fn, call: Call) -> bool:
+        if self._asking.search(call.name):
+            return True
+        return any(
+            any(cfg.requires("feature", self._features) for cfg in callee.cfgs)
+            or self._summaries.graph.is_gpu_located(callee)
+            for callee in self._summaries.resolver.resolve(function, call)
         )
 
     def _opens_beside(self, function: Fn, index: int) -> bool:
@@ -248,12 +283,6 @@ class StandIns:
             return True
         callees = self._summaries.resolver.resolve(function, call)
         return any(self._emitter.search(one.name) for callee in callees for one in callee.facts.calls)
-
-
-def _tells_error(test: Test) -> bool:
-    """Say whether a test holds because of an error: nothing that is absent, and no answer of no, is one."""
-    _, pattern, holds = read_test(test)
-    return says_failure(test) and pattern.strip().startswith("Err" if holds else "Ok")
 
 
 def _may_be_path(text: bytes) -> bool:

@@ -48,8 +48,13 @@ def write_file(path: Path, lines: Iterable[str]) -> None:
 
 def write_stdout(lines: Iterable[str]) -> bool:
     """Write to standard output as UTF-8, or as what the terminal can show; False when nobody reads it."""
+    encoding = sys.stdout.encoding if sys.stdout.isatty() else "utf-8"
+    # All of it is made before anything is written: a half of a document is none.
+    encoded = [f"{line}\n".encode(encoding, "backslashreplace") for line in lines]
     try:
-        _write_stdout(lines)
+        sys.stdout.flush()
+        sys.stdout.buffer.writelines(encoded)
+        sys.stdout.buffer.flush()
     except BrokenPipeError:
         # The reader has seen enough. Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -65,14 +70,6 @@ def check_stdout(option: str) -> None:
     """Refuse a closed standard output; `option` is the one that names a file instead."""
     if sys.stdout is None:
         raise ScanError(f"standard output is closed: name a file with {option}.")
-
-
-def _write_stdout(lines: Iterable[str]) -> None:
-    sys.stdout.flush()
-    encoding = sys.stdout.encoding if sys.stdout.isatty() else "utf-8"
-    for line in lines:
-        sys.stdout.buffer.write(f"{line}\n".encode(encoding, "backslashreplace"))
-    sys.stdout.buffer.flush()
 
 
 def _encoded(lines: Iterable[str]) -> bytes:

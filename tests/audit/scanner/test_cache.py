@@ -51,6 +51,12 @@ def test_facts_with_one_byte_changed_are_refused() -> None:
             load_facts(bytes(changed))
 
 
+def test_nothing_at_all_is_no_facts() -> None:
+    for data in (b"", bytes(4), bytes(20)):
+        with pytest.raises(FactsFormatError):
+            load_facts(data)
+
+
 def blob(number: int) -> str:
     return f"{number:02x}" * 20
 

@@ -419,6 +419,94 @@ def test_tensors_that_another_file_names_are_no_list() -> None:
     assert _in(source, **{"src/types.rs": types + other}) == []
 
 
+def test_records_that_hold_a_tensor_somewhere_are_no_host_data() -> None:
+    source = """
+    pub struct Held { key: Tensor }
+    pub type Row = Tensor;
+    pub enum Cache { Normal(Held), Empty }
+
+    impl Service {
+        pub fn cached(&self) -> Result<Cache> {
+            let rounded = rounded(self.state.to_vec1::<f32>()?);
+            Ok(Cache::of(rounded, self.state.device()))
+        }
+    }
+
+    pub struct Service { state: Tensor }
+    """
+    assert _in(source) == ["reference-punt"]
+    assert _in(source.replace("Normal(Held)", "Normal(Row)")) == ["reference-punt"]
+    assert _in(source.replace("Normal(Held)", "Normal(Box<dyn Layer>)")) == ["reference-punt"]
+    assert _in(source.replace("Normal(Held)", "/// A Tensor once.\n Normal(Vec<f32>)")) == []
+    # An operator is given a tensor: the host answers for it, in whatever it wraps the answer.
+    operator = source.replace("Normal(Held)", "Normal(Vec<f32>)").replace("(&self)", "(&self, x: &Tensor)")
+    assert _in(operator) == ["reference-punt"]
+    made = source.replace("Normal(Held)", "Normal(Vec<f32>)").replace(
+        "Ok(Cache", "let kept = Tensor::new(&rounded, self.state.device())?; Ok(Cache"
+    )
+    assert _in(made) == ["reference-punt"]
+
+
+def test_who_computes_with_a_list_beside_an_error_of_its_own_answers_for_it() -> None:
+    source = """
+    pub enum Failure { Candle(candle_core::Error) }
+
+    fn exponents(x: &Tensor) -> std::result::Result<Vec<f32>, Failure> {
+        Ok(x.to_vec1::<f32>()?.iter().map(|one| one.exp()).collect())
+    }
+
+    pub fn softmax(x: &Tensor) -> Result<Tensor> {
+        Tensor::from_vec(normal(exponents(x)?), x.shape(), x.device())
+    }
+    """
+    found = [(rule, symbol) for rule, _, symbol in _found(source) if rule != "missing-gpu-test"]
+    assert found == [("reference-punt", "softmax")]
+    sorting = source.replace("Vec<f32>, Failure", "Vec<usize>, Failure")
+    assert ("reference-punt", "exponents") in [(rule, symbol) for rule, _, symbol in _found(sorting)]
+
+
+def test_a_name_stands_for_what_the_file_imports_under_it() -> None:
+    source = """
+    mod types;
+    mod records;
+    use crate::records::Rows;
+
+    pub fn rows(x: &Tensor) -> Result<Rows> {
+        Ok(wrapped(x.to_vec2::<f32>()?))
+    }
+    """
+    files = {
+        "src/types.rs": "pub type Rows = Vec<f32>;\npub type Cols = Vec<f32>;\n",
+        "src/records.rs": "pub enum Rows { Of(Tensor) }\n",
+    }
+    assert _in(source, **files) == ["reference-punt"]
+    assert _in(source.replace("records::Rows", "types::Cols").replace("<Rows>", "<Cols>"), **files) == []
+    foreign = {"src/types.rs": "pub type Rows = HashMap<usize, Tensor>;\n"}
+    assert _in(source.replace("crate::records", "elsewhere"), **foreign) == []
+
+
+def test_only_a_text_of_the_type_that_is_answered_is_a_text() -> None:
+    source = """
+    mod config;
+    pub enum Error { Kernel(Cause), Start(Cause), Unsupported(String), Plain(String) }
+
+    pub fn start(device: &Device, dtype: DType) -> std::result::Result<Model, Error> {
+        match device {
+            Device::Cuda(_) => Err(Error::Start(Cause::of(format!("{dtype:?} is not supported")))),
+            _ => Ok(Model::plain(device)),
+        }
+    }
+    """
+    config = {"src/config.rs": "/// Was Kernel(String).\npub enum Error { Start(String) }\n"}
+    assert _in(source, **config) == []
+    for variant, found in (("Plain", ["unstructured-error"]), ("Kernel", []), ("UnexpectedDType", [])):
+        assert _in(source.replace("Error::Start", f"Error::{variant}"), **config) == found
+    log = source.replace('format!("{dtype:?} is not supported")', "launched(device)")
+    assert _in(log.replace("Error::Start", "Error::Plain"), **config) == []
+    cause = source.replace("Err(Error::Start(", "Err(Error::Other(1).context(Error::Plain(")
+    assert _in(cause.replace('supported")))', 'supported"))))'), **config) == []
+
+
 def test_what_is_told_of_an_error_says_nothing_of_the_answer() -> None:
     source = """
     pub struct Failure { input: Tensor }
