@@ -295,6 +295,17 @@ class UngatedWarning(Rule):
                 }
             }
 
+            pub fn counted() -> Result<Device> {
+                match cuda_count() {
+                    Ok(count) if count > 0 => Device::new_cuda(0),
+                    Ok(_) => {
+                        tracing::warn!("there is no CUDA device, using the host");
+                        Ok(Device::Cpu)
+                    }
+                    Err(error) => Err(error),
+                }
+            }
+
             pub fn agreed(ordinal: usize, allow_fallback: bool) -> Result<Device> {
                 match Device::new_cuda(ordinal) {
                     Ok(device) => Ok(device),

@@ -73,6 +73,38 @@ INVALID = (
         """,
     ),
     Example(
+        "warnings that tell of something else, and a question that only a build for the device can ask",
+        """
+        pub fn opened() -> Device {
+            tracing::warn!("this version looks for a GPU first");
+            Device::new_cuda(0).unwrap_or(Device::Cpu)  //~ FT001
+        }
+
+        pub fn configured() -> Device {
+            match Device::new_cuda(0) {
+                Ok(device) => device,
+                Err(_) => {
+                    tracing::warn!("the option `ordinal` is deprecated");
+                    Device::Cpu  //~ FT001
+                }
+            }
+        }
+
+        pub fn compatible() -> Result<Device> {
+            match is_compatible() {
+                Ok(_) => Device::new_cuda(0),
+                Err(_) => Ok(Device::Cpu),  //~ FT001
+            }
+        }
+
+        #[cfg(feature = "cuda")]
+        fn is_compatible() -> Result<bool> {
+            Ok(runtime_version()? >= VERSION)
+        }
+        """,
+        profile="candle",
+    ),
+    Example(
         "host's device where the device could not be asked",
         """
         pub fn device() -> Result<Device> {

@@ -27,6 +27,18 @@ MACRO_INVALID = (
                 }
             }
 
+            fn narrower(&self, y: &CudaStorage) -> Result<CudaStorage> {
+                let name = match y.dtype() {
+                    DType::F16 => "narrow_f16",
+                    DType::F32 => "narrow_f32",
+                    dtype => candle::bail!("narrow: unsupported dtype {dtype:?}"),  //~ FT016
+                };
+                match y.dtype() {
+                    DType::F32 => launch_single(name, y),
+                    dtype => candle::bail!("narrow: unsupported dtype {dtype:?}"),  //~ FT016
+                }
+            }
+
             fn both(&self, y: &CudaStorage, is_fast: bool) -> Result<CudaStorage> {
                 if is_fast {
                     return match y.dtype() {
@@ -235,6 +247,13 @@ MACRO_VALID = (
 
         pub fn sizes(grid: &Tensor) -> Result<Vec<Vec<u32>>> {
             grid.to_vec2().map_err(|error| E::msg(error.to_string()))
+        }
+
+        pub fn started(device: &Device) -> Result<Model> {
+            match device {
+                Device::Cuda(_) => Err(E::msg("not supported on CUDA")),
+                _ => Ok(Model::plain(device)),
+            }
         }
         """,
         path="src/cuda/sizes.rs",

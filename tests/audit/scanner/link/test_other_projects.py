@@ -441,6 +441,8 @@ def test_records_that_hold_a_tensor_somewhere_are_no_host_data() -> None:
     # An operator is given a tensor: the host answers for it, in whatever it wraps the answer.
     operator = source.replace("Normal(Held)", "Normal(Vec<f32>)").replace("(&self)", "(&self, x: &Tensor)")
     assert _in(operator) == ["reference-punt"]
+    whole = source.replace("Normal(Held)", "Normal(Vec<f32>)")
+    assert "fake-gpu-function" in _in("mod cuda;", **{"src/cuda.rs": whole})
     made = source.replace("Normal(Held)", "Normal(Vec<f32>)").replace(
         "Ok(Cache", "let kept = Tensor::new(&rounded, self.state.device())?; Ok(Cache"
     )
@@ -461,6 +463,9 @@ def test_who_computes_with_a_list_beside_an_error_of_its_own_answers_for_it() ->
     """
     found = [(rule, symbol) for rule, _, symbol in _found(source) if rule != "missing-gpu-test"]
     assert found == [("reference-punt", "softmax")]
+    # What is read is not what is answered.
+    stepping = source.replace("Vec<f32>, Failure", "Duration, Failure")
+    assert ("reference-punt", "exponents") in [(rule, symbol) for rule, _, symbol in _found(stepping)]
     sorting = source.replace("Vec<f32>, Failure", "Vec<usize>, Failure")
     assert ("reference-punt", "exponents") in [(rule, symbol) for rule, _, symbol in _found(sorting)]
 
@@ -488,7 +493,8 @@ def test_a_name_stands_for_what_the_file_imports_under_it() -> None:
 def test_only_a_text_of_the_type_that_is_answered_is_a_text() -> None:
     source = """
     mod config;
-    pub enum Error { Kernel(Cause), Start(Cause), Unsupported(String), Plain(String) }
+    mod alias;
+    pub enum Error { Kernel(Cause), Start(Cause), UnexpectedDType(String), Plain(String) }
 
     pub fn start(device: &Device, dtype: DType) -> std::result::Result<Model, Error> {
         match device {
@@ -497,7 +503,8 @@ def test_only_a_text_of_the_type_that_is_answered_is_a_text() -> None:
         }
     }
     """
-    config = {"src/config.rs": "/// Was Kernel(String).\npub enum Error { Start(String) }\n"}
+    own = "/// Was Kernel(String).\npub enum Error { Start(String) }\n"
+    config = {"src/config.rs": own, "src/alias.rs": own, "src/other/mod.rs": own}
     assert _in(source, **config) == []
     for variant, found in (("Plain", ["unstructured-error"]), ("Kernel", []), ("UnexpectedDType", [])):
         assert _in(source.replace("Error::Start", f"Error::{variant}"), **config) == found
