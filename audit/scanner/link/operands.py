@@ -23,7 +23,8 @@ _CALLABLE = re.compile(r"\b(?:Fn|FnMut|FnOnce|fn)\s*\(([^()]*(?:\([^()]*\)[^()]*
 _ASSOCIATED = re.compile(r"\bSelf::(\w+)")
 _TYPE_NAME = re.compile(r"\b[A-Z]\w+")
 _ALIAS = re.compile(rb"type (\w+)\s*=\s*([^;]+);")
-_PUBLIC_ALIAS = re.compile(rb"^[ \t]*pub(?:\([^()]*\))? type (\w+)\s*=\s*([^;]+);", re.MULTILINE)
+_ALIAS_BEHIND = re.compile(rb" type (\w+)\s*=\s*([^;]+);")
+_PUBLIC = re.compile(rb"\s*pub(?:\([^()]*\))?")
 _LIST_TO_FILL = re.compile(r"&\s*(?:'\w+\s+)?mut\s+(?:Vec\s*<|\[)\s*(?:f(?:16|32|64)|bf16|T)\s*[>\]]")
 # A type that says itself that it is on the host: `TensorCpu`, `HostBuffer`.
 _HOST_TYPE = re.compile(r"^(?:Cpu|Host)(?:[A-Z]|$)|[a-z](?:Cpu|Host)(?:[A-Z]|$)")
@@ -355,8 +356,12 @@ def _holds_plain_data(body: str) -> bool:
 
 
 def _public_aliases_in(unit: Unit) -> list[tuple[str, str]]:
-    found = _PUBLIC_ALIAS.findall(unit.data) if b" type " in unit.data else []
-    return [(name.decode(), meaning.decode("utf-8", "replace")) for name, meaning in found]
+    return [
+        (match[1].decode(), match[2].decode("utf-8", "replace"))
+        # What a pattern begins with is soon looked for: what stands before it is looked at behind.
+        for match in _ALIAS_BEHIND.finditer(unit.data)
+        if _PUBLIC.fullmatch(unit.data, unit.data.rfind(b"\n", 0, match.start()) + 1, match.start())
+    ]
 
 
 def _bare_return(function: Fn) -> str:
