@@ -39,8 +39,9 @@ class Errors:
         self.catch_all = re.compile(_variants(words.stringly))
         """What carries any text; a type's own variant with a text may name what failed."""
         own = _own_texts(judgement)
-        self._own = re.compile(rf"\(\s*(?:\w+::)*(?:{own})\b")
-        stringly = f"{_variants(words.stringly)}|{own}"
+        self._own = re.compile(rf"\(\s*(?:\w+::)*(?:{own or '(?!)'})")
+        # Without a second alternative the pattern begins with a text that is soon looked for.
+        stringly = _variants(words.stringly) + (f"|{own}" if own else "")
         self._text_macros = frozenset(words.text_macros)
         macros = "".join(rf"|\b{re.escape(name)}!" for name in words.text_macros)
         self.has_text_macros = bool(words.text_macros)
@@ -139,7 +140,7 @@ def _variants_in(text: str) -> Iterator[tuple[str, str]]:
 
 def _of_types(variants: Mapping[str, list[str]]) -> str:
     parts = [rf"{name}::(?:{'|'.join(of)})" for name, of in sorted(variants.items()) if of]
-    return rf"\b(?:{'|'.join(parts)})\b" if parts else "(?!)"
+    return rf"\b(?:{'|'.join(parts)})\b" if parts else ""
 
 
 def _variants(names: Iterable[str]) -> str:

@@ -136,6 +136,8 @@ class _Taken(NamedTuple):
 
 
 def _taken_before(flow: Flow, call: Call) -> _Taken | None:
+    if flow.function.facts.regions[call.region].kind != RegionKind.ARM:
+        return None
     tests = flow.tests_at(call.start, call.region)
     if not tests or _REST.fullmatch(tests[0].pattern.strip()) is None:
         return None
@@ -147,6 +149,8 @@ def _taken_before(flow: Flow, call: Call) -> _Taken | None:
 
 def _is_left_out_with_device(judgement: Judgement, function: Fn, call: Call) -> bool:
     """Say whether an error stands where a build has no device: a stub that says so is what is asked for."""
+    if function.unit.data.find(b"cfg", function.facts.body_start, call.start) < 0:
+        return False
     features = frozenset(judgement.profile.gpu.features)
     return any(
         part.start <= call.start < part.end

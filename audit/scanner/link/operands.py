@@ -170,7 +170,10 @@ class Operands:
         if self._is_host_answer(function, self._meant(function, written)):
             return True
         # What an error holds says nothing of the numbers beside it.
-        value = self._meant(function, _without_error(written))
+        alone = _without_error(written)
+        if alone == written:
+            return False
+        value = self._meant(function, alone)
         return _NUMBER.search(value) is not None and self._is_host_answer(function, value)
 
     def returns_records(self, function: Fn) -> bool:

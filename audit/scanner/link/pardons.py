@@ -71,6 +71,7 @@ class Pardons:
         self._loaders = frozenset(graph.profile.setup.loader_types)
         self._on_host: dict[int, bool] = {}
         self._for_reading: dict[int, bool] = {}
+        self._for_records: dict[int, bool] = {}
         self._for_setup: dict[int, bool] = {}
         self._setup_name = any_pattern(graph.profile.setup.constructor_patterns)
         self._check_name = any_pattern(graph.profile.setup.check_patterns)
@@ -106,7 +107,10 @@ class Pardons:
             return "check"
         if self.returns_host_data(function):
             return "explicit-host-return"
-        return "host-record" if self._ends_in_records(function) else ""
+        is_record = self._for_records.get(function.index)
+        if is_record is None:
+            is_record = self._for_records[function.index] = self._ends_in_records(function)
+        return "host-record" if is_record else ""
 
     def _way(self, function: Fn, call: Call) -> str:
         """Say what on the way to a call keeps device data from it, or lets it through by consent."""
