@@ -9,6 +9,7 @@ from audit.scanner.link.consents import Consents
 from audit.scanner.link.debugging import is_for_debugging
 from audit.scanner.link.gates import Gates
 from audit.scanner.link.graph import CallGraph
+from audit.scanner.link.host_answers import HostAnswers
 from audit.scanner.link.launches import Launches
 from audit.scanner.link.places import Place
 from audit.scanner.link.rejections import Rejections
@@ -24,24 +25,14 @@ _SAVES = re.compile(r"^(?:save|dump|export|serialize)(?:_|$)")
 _OPENS_FILE = re.compile(r"\bFile::(?:create|open|options)|\bOpenOptions::new")
 # The end of a channel or socket: what is sent there leaves for the user, and not for another device.
 _CHANNEL = re.compile(r"(?:^|[.\s])(?:\w*_)?(?:tx|sender|socket|sink)\w*$")
-_CONVERTS = re.compile(r"(?:^|_)(?:to|as|into|from)_")
 _FIRST_ELEMENT = re.compile(r"\s*\??\s*\[\s*0\s*\]")
 # Given the path of a file and no tensor, a function works on what it loads.
 _PATHS = frozenset({"Path", "PathBuf"})
 # A table of weights that is filled.
 _FILLED = re.compile(r"&\s*mut\s+(?:\w+::)*(?:Hash|BTree)Map\s*<")
-_WALKED = re.compile(r"\s*&?\w+\s*$")
-_ITERATES = frozenset({"iter", "into_iter"})
 
 # What keeps data of the device from a read where a function refuses it.
 _REFUSED = frozenset({"host-branch", "rejected", "refusing-access"})
-
-
-def _is_handed_out(function: Fn, call: Call) -> bool:
-    """Say whether what a call yields is the value of its branch, as it is."""
-    region = function.facts.regions[call.region]
-    rest = function.text(call.end, region.tail_end)
-    return region.tail_start <= call.start and rest.strip("? \n)") == ""
 
 
 def _receivers(function: Fn, call: Call) -> list[str]:
@@ -64,18 +55,16 @@ class Pardons:
 
     def __init__(self, graph: CallGraph, launches: Launches, gates: Gates, rejections: Rejections) -> None:
         self._graph = graph
+        self.answers = HostAnswers(graph)
         self._launches = launches
         self._gates = gates
         self._consents = Consents(graph, gates)
         self._rejections = rejections
         self._loaders = frozenset(graph.profile.setup.loader_types)
         self._on_host: dict[int, bool] = {}
-        self._for_reading: dict[int, bool] = {}
-        self._for_records: dict[int, bool] = {}
         self._for_setup: dict[int, bool] = {}
         self._setup_name = any_pattern(graph.profile.setup.constructor_patterns)
         self._check_name = any_pattern(graph.profile.setup.check_patterns)
-        self._optimizer_path = any_pattern(graph.profile.autograd.optimizer_path_patterns)
         self._export_name = any_pattern(graph.profile.setup.export_patterns)
         self._transfer_name = any_pattern(graph.profile.transfer.transfer_api_patterns)
 
@@ -105,12 +94,9 @@ class Pardons:
             return "export"
         if any(map(self._check_name.search, (function.name, *function.module))):
             return "check"
-        if self.returns_host_data(function):
+        if self.answers.returns_host_data(function):
             return "explicit-host-return"
-        is_record = self._for_records.get(function.index)
-        if is_record is None:
-            is_record = self._for_records[function.index] = self._ends_in_records(function)
-        return "host-record" if is_record else ""
+        return "host-record" if self.answers.returns_records(function) else ""
 
     def _way(self, function: Fn, call: Call) -> str:
         """Say what on the way to a call keeps device data from it, or lets it through by consent."""
@@ -175,7 +161,7 @@ class Pardons:
 
     def _is_saved(self, function: Fn) -> bool:
         """Say whether a function hands its data out to be kept, in GPU code too, and uploads nothing."""
-        return _SAVES.match(function.name) is not None and not self._makes_tensors(function)
+        return _SAVES.match(function.name) is not None and not self.answers.makes_tensors(function)
 
     def _serves_host_branches(self, function: Fn) -> bool:
         """Say whether all that call a function do so where their data is on the host."""
@@ -218,86 +204,6 @@ class Pardons:
             self._setup_name.search(function.name) and re.search(own_type, function.facts.return_type)
         )
 
-    def returns_host_data(self, function: Fn) -> bool:
-        """Say whether a function is for reading: its result is host data, and it does nothing else."""
-        known = self._for_reading.get(function.index)
-        if known is None:
-            known = self._for_reading[function.index] = self._is_for_reading(function)
-        return known
-
-    def _is_for_reading(self, function: Fn) -> bool:
-        return (
-            self._graph.operands.returns_host_data(function)
-            and not self._graph.is_part_of_optimizer(function)
-            and not self._is_backend_default(function)
-            and not self._makes_tensors(function)
-            and not self._computes_element(function)
-            and not self._reduces_on_host(function)
-            and not self._computes_positions(function)
-        )
-
-    def _ends_in_records(self, function: Fn) -> bool:
-        """Say whether what a function reads ends in records of the host.
-
-        It is no operator: nobody gives it a tensor, and it makes none.
-        """
-        names_device = self._graph.operands.names_device_type
-        return (
-            not any(names_device(one.type) for one in function.facts.parameters if one.name != "self")
-            and self._graph.operands.returns_records(function)
-            and not self._graph.is_gpu_located(function)
-            and not self._graph.is_part_of_optimizer(function)
-            and not self._is_backend_default(function)
-            and not self._makes_tensors(function)
-            and not any(
-                call.kind == CallKind.PATH and names_device(function.text(call.start, call.name_start))
-                for call in function.facts.calls
-            )
-        )
-
-    def _computes_positions(self, function: Fn) -> bool:
-        """Say whether a function computes positions from a tensor that it is given and reads itself."""
-        if not self._graph.operands.returns_positions(function) or _CONVERTS.search(function.name):
-            return False
-        given = {
-            one.name
-            for one in function.facts.parameters
-            if one.name != "self" and self._graph.operands.names_device_type(one.type)
-        }
-        downloads = self._graph.profile.downloads
-        return any(
-            call.name in downloads and self._graph.operand(function, call).lstrip("&") in given
-            for call in function.facts.calls
-        )
-
-    def _reduces_on_host(self, function: Fn) -> bool:
-        """Say whether GPU code, or an optimizer, reads device data whole and reduces it on the host."""
-        if not (self._graph.is_gpu_located(function) or self._optimizer_path.search(function.unit.path)):
-            return False
-        downloads = self._graph.profile.downloads
-        names = [call.name for call in function.facts.calls]
-        loops = (
-            function.text(region.condition_start, region.condition_end)
-            for region in function.facts.regions
-            if region.kind == RegionKind.LOOP
-        )
-        return (
-            self._graph.operands.returns_scalar(function)
-            and any(name in downloads for name in names)
-            and (not _ITERATES.isdisjoint(names) or any(map(_WALKED.match, loops)))
-        )
-
-    def _is_backend_default(self, function: Fn) -> bool:
-        """Say whether a function is what a device backend does unless it overrides it."""
-        return function.is_trait_default and function.trait in self._graph.profile.launch.backend_traits
-
-    def _computes_element(self, function: Fn) -> bool:
-        """Say whether a function computes one element from data that it downloads itself."""
-        downloads = self._graph.profile.downloads
-        return self._graph.operands.returns_element(function) and any(
-            call.name in downloads and not _is_handed_out(function, call) for call in function.facts.calls
-        )
-
     def pardon_upload(self, function: Fn, call: Call) -> str:
         """Say what makes it legal that a result computed on the host is uploaded for the device.
 
@@ -321,21 +227,6 @@ class Pardons:
         return any(
             not test.encloses and flow.place(test) is Place.HOST
             for test in flow.tests_at(call.start, call.region)
-        )
-
-    def makes_host_storage(self, function: Fn) -> bool:
-        """Say whether a function builds a tensor's storage from host data."""
-        return any(
-            self._graph.operands.makes_host_storage(function.text(call.start, call.arguments_start + 1))
-            for call in function.facts.calls
-        )
-
-    def _makes_tensors(self, function: Fn) -> bool:
-        """Say whether a function builds tensors or uploads: then it does more than read."""
-        return any(
-            self._graph.uploads(function, call)
-            or self._graph.operands.makes_host_storage(function.text(call.start, call.arguments_start + 1))
-            for call in function.facts.calls
         )
 
     def _reached_behind(self, function: Fn, call: Call) -> frozenset[int]:

@@ -285,8 +285,8 @@ class Reads:
 
     def _answers_from_host(self, maker: Fn) -> bool:
         """Say whether a function makes a tensor of the host, or hands on what another one makes."""
-        return self._pardons.makes_host_storage(maker) or any(
-            self._pardons.makes_host_storage(one)
+        return self._pardons.answers.makes_storage(maker) or any(
+            self._pardons.answers.makes_storage(one)
             for call in maker.facts.calls
             for one in self._graph.resolver.resolve(maker, call)
         )
@@ -393,7 +393,7 @@ class Reads:
             return False
         return (
             self._graph.operands.takes_callable(function)
-            or self._pardons.returns_host_data(function)
+            or self._pardons.answers.returns_host_data(function)
             # The name of a macro is not that of the functions which it defines.
             or (not function.facts.has_spliced_name and bool(self._host_name.search(function.name)))
             or self._is_host_only(function)
@@ -406,7 +406,7 @@ class Reads:
         """Say whether only the callers of a host helper answer for it, and not the helper itself."""
         return self.is_host_helper(function) and (
             self._graph.operands.takes_callable(function)
-            or self._pardons.returns_host_data(function)
+            or self._pardons.answers.returns_host_data(function)
             or (self._graph.is_gpu_located(function) and function.index not in self._launches.found)
             or self._is_host_only(function)
         )

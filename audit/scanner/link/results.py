@@ -82,7 +82,8 @@ class HostResults:
         """Say whether a call is of a function that is named for the host, reaches no device, and makes."""
         makers = self._graph.resolver.resolve(function, made)
         return bool(self._host_name.search(made.name) and makers) and all(
-            one.index not in self._launches.found and self._pardons.makes_host_storage(one) for one in makers
+            one.index not in self._launches.found and self._pardons.answers.makes_storage(one)
+            for one in makers
         )
 
     def _may_have_result(self, function: Fn, reading: Mapping[int, tuple[str, ...]]) -> bool:
@@ -105,7 +106,7 @@ class HostResults:
         )
 
     def _makes_host_tensor(self, function: Fn) -> bool:
-        return self._pardons.makes_host_storage(function) or any(
+        return self._pardons.answers.makes_storage(function) or any(
             call.name == "from_vec" for call in function.facts.calls
         )
 
