@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from audit.scanner.extract.facts import Call, CallKind
-from audit.scanner.extract.items import split_list
 from audit.scanner.judge import Judgement
+from audit.scanner.link.enums import variants_of
 from audit.scanner.link.unit import Fn
 from audit.scanner.profile import any_pattern
 
@@ -25,8 +25,6 @@ GAP = re.compile(
 _ANY_ERRORS = frozenset({"anyhow", "color_eyre", "eyre", "miette"})
 _MADE_OF_TEXT = re.compile(r"\b(\w+)(?:::Error)?::msg\b")
 _ERROR_NAME = re.compile(r"Err(?:or)?(?:Kind)?$")
-_NO_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|#\[[^\]]*\]", re.DOTALL)
-_VARIANT = re.compile(r"\s*(\w+)(.*)", re.DOTALL)
 
 
 class Errors:
@@ -117,8 +115,8 @@ def _own_texts(judgement: Judgement) -> str:
         for item in unit.facts.items:
             if item.kind == "enum" and _ERROR_NAME.search(item.name):
                 known = found.setdefault(item.name, {})
-                for variant, payload in _variants_in(unit.text(item.start, item.end)):
-                    is_text = holds_text is not None and holds_text.fullmatch(payload.strip()) is not None
+                for variant, payload in variants_of(unit.text(item.start, item.end)):
+                    is_text = holds_text is not None and holds_text.fullmatch(payload) is not None
                     known[variant] = known.get(variant, True) and is_text
     named = frozenset(words.structured)
     return _of_types(
@@ -127,15 +125,6 @@ def _own_texts(judgement: Judgement) -> str:
             for name, known in found.items()
         }
     )
-
-
-def _variants_in(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the variants of an enum, each with what it holds as written."""
-    body = _NO_CODE.sub("", text).partition("{")[2].rpartition("}")[0]
-    for part in split_list(body):
-        named = _VARIANT.match(part)
-        if named is not None:
-            yield named[1], named[2]
 
 
 def _of_types(variants: Mapping[str, list[str]]) -> str:

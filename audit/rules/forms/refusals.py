@@ -141,10 +141,14 @@ def _taken_before(flow: Flow, call: Call) -> _Taken | None:
     tests = flow.tests_at(call.start, call.region)
     if not tests or _REST.fullmatch(tests[0].pattern.strip()) is None:
         return None
-    beside = [test.pattern for test in tests if not test.holds and test.group == tests[0].group]
-    types = frozenset(name for pattern in beside for name in _TYPE.findall(pattern))
+    types = frozenset(name for pattern in _arms_before(tests) for name in _TYPE.findall(pattern))
     roots = tuple(map(root, split_list(tests[0].subject.strip().strip("()"))))
     return _Taken(call.region, roots, types) if types and roots else None
+
+
+def _arms_before(tests: list[Test]) -> list[str]:
+    """Return the patterns of the arms that are passed before that of the first test."""
+    return [test.pattern for test in tests if not test.holds and test.group == tests[0].group]
 
 
 def _is_left_out_with_device(judgement: Judgement, function: Fn, call: Call) -> bool:
@@ -223,9 +227,8 @@ def _is_rest_of_floats(function: Fn, tests: list[Test], text: str) -> bool:
         return False
     if _FLOATS.search(tests[0].subject):
         return True
-    return _REST.fullmatch(tests[0].pattern.strip()) is not None and any(
-        not test.holds and test.group == tests[0].group and _FLOAT.search(test.pattern) for test in tests
-    )
+    is_rest = _REST.fullmatch(tests[0].pattern.strip()) is not None
+    return is_rest and any(map(_FLOAT.search, _arms_before(tests)))
 
 
 def _is_of_a_model(judgement: Judgement, flow: Flow, call: Call, text: str) -> bool:
@@ -327,7 +330,4 @@ def _leaves_devices_out(judgement: Judgement, tests: list[Test]) -> bool:
     """Say whether an arm is for the pairs of devices that are left over."""
     if not tests or not tests[0].holds or not _REST.fullmatch(tests[0].pattern.strip()):
         return False
-    names_device = judgement.summaries.tests.mentions_device
-    return any(
-        not test.holds and test.group == tests[0].group and names_device(test.pattern) for test in tests
-    )
+    return any(map(judgement.summaries.tests.mentions_device, _arms_before(tests)))

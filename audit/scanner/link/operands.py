@@ -10,6 +10,7 @@ from functools import cached_property
 from audit.scanner.extract.facts import Call, Let, RegionKind
 from audit.scanner.extract.items import split_list
 from audit.scanner.link.cargo import Package
+from audit.scanner.link.enums import variants_of
 from audit.scanner.link.flow import Flow
 from audit.scanner.link.unit import Fn, Unit, base_type
 from audit.scanner.link.workspace import Workspace
@@ -22,9 +23,9 @@ _RESULT = re.compile(r"(?:\w+\s*::\s*)*Result\s*<(.*)>")
 _CALLABLE = re.compile(r"\b(?:Fn|FnMut|FnOnce|fn)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 _ASSOCIATED = re.compile(r"\bSelf::(\w+)")
 _TYPE_NAME = re.compile(r"\b[A-Z]\w+")
-_ALIAS = re.compile(rb"type (\w+)\s*=\s*([^;]+);")
-_ALIAS_BEHIND = re.compile(rb" type (\w+)\s*=\s*([^;]+);")
-_PUBLIC = re.compile(rb"\s*pub(?:\([^()]*\))?")
+# What is behind is looked at and not passed: a sentence about a type may seem to be one, and go on for long.
+_ALIAS = re.compile(rb"type (?=(\w+)\s*=\s*([^;]+);)")
+_PUBLIC = re.compile(rb"\s*pub(?:\([^()]*\))? ")
 _LIST_TO_FILL = re.compile(r"&\s*(?:'\w+\s+)?mut\s+(?:Vec\s*<|\[)\s*(?:f(?:16|32|64)|bf16|T)\s*[>\]]")
 # A type that says itself that it is on the host: `TensorCpu`, `HostBuffer`.
 _HOST_TYPE = re.compile(r"^(?:Cpu|Host)(?:[A-Z]|$)|[a-z](?:Cpu|Host)(?:[A-Z]|$)")
@@ -33,8 +34,6 @@ _HELD_TYPE = re.compile(
     r"^(?:Q|Quantized)?(?:Cuda|Gpu|Metal|Wgpu|Hip|Rocm|Vulkan)\w*(?:Storage|Tensor|Buffer|Slice|Array|Matrix|Vec|Vector)$"
 )
 _NUMBER = re.compile(r"\b(?:bf16|[iuf](?:8|16|32|64|128|size))\b")
-_NO_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|#\[[^\]]*\]", re.DOTALL)
-_VARIANT_NAME = re.compile(r"^\s*\w+")
 _FIELD_NAME = re.compile(r"\b\w+\s*:(?!:)")
 _PLAIN = frozenset(
     {
@@ -247,8 +246,8 @@ class Operands:
         for unit in self._workspace.units.values():
             for item in unit.facts.items:
                 if item.kind == "enum":
-                    body = unit.text(item.start, item.end).partition("{")[2].rpartition("}")[0]
-                    found[item.name] = found.get(item.name, True) and _holds_plain_data(body)
+                    is_plain = _holds_plain_data(unit.text(item.start, item.end))
+                    found[item.name] = found.get(item.name, True) and is_plain
         return frozenset(name for name, is_plain in found.items() if is_plain)
 
     def returns_positions(self, function: Fn) -> bool:
@@ -332,14 +331,7 @@ def _associated(function: Fn, name: str) -> str:
 
 def _aliases_in(data: bytes) -> dict[str, str]:
     """Return the types of a file that stand for others, by name: each `type Name = ..;`."""
-    found: dict[str, str] = {}
-    position = data.find(b"type ")
-    while position >= 0:
-        given = _ALIAS.match(data, position)
-        if given is not None:
-            found[given[1].decode()] = given[2].decode("utf-8", "replace")
-        position = data.find(b"type ", position + 1)
-    return found
+    return {match[1].decode(): match[2].decode("utf-8", "replace") for match in _ALIAS.finditer(data)}
 
 
 def _without_error(type_: str) -> str:
@@ -349,20 +341,20 @@ def _without_error(type_: str) -> str:
     return held[0] if len(held) == 2 else type_
 
 
-def _holds_plain_data(body: str) -> bool:
+def _holds_plain_data(enum: str) -> bool:
     """Say whether the variants of an enum hold nothing but numbers, texts, and lists of them."""
-    for variant in split_list(_NO_CODE.sub("", body)):
-        payload = _VARIANT_NAME.sub("", variant, count=1)
-        if not _PLAIN.issuperset(re.findall(r"[A-Za-z_]\w*", _FIELD_NAME.sub("", payload))):
-            return False
-    return bool(body.strip())
+    variants = variants_of(enum)
+    return bool(variants) and all(
+        _PLAIN.issuperset(re.findall(r"[A-Za-z_]\w*", _FIELD_NAME.sub("", payload)))
+        for _, payload in variants
+    )
 
 
 def _public_aliases_in(unit: Unit) -> list[tuple[str, str]]:
+    """Return those of them that other files may import, with what they stand for."""
     return [
         (match[1].decode(), match[2].decode("utf-8", "replace"))
-        # What a pattern begins with is soon looked for: what stands before it is looked at behind.
-        for match in _ALIAS_BEHIND.finditer(unit.data)
+        for match in _ALIAS.finditer(unit.data)
         if _PUBLIC.fullmatch(unit.data, unit.data.rfind(b"\n", 0, match.start()) + 1, match.start())
     ]
 
