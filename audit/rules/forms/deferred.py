@@ -303,19 +303,16 @@ def lying_arm(judgement: Judgement, function: Fn, index: int, region: Region) ->
             yield Candidate(
                 function.unit, region.pattern_start, region.end, function, "error-becomes-success"
             )
-    elif _BLANK.match(tail) and _has_failed(judgement, function, index, region):
+    elif _BLANK.match(tail) and _has_failed(judgement, function, index):
         yield Candidate(function.unit, region.pattern_start, region.end, function, "blank-on-failure")
     elif pattern == "_" and _SAME_INPUT.match(tail) and _matches_devices(judgement, function, region):
         yield Candidate(function.unit, region.pattern_start, region.end, function, "input-handed-back")
 
 
-def _has_failed(judgement: Judgement, function: Fn, index: int, region: Region) -> bool:
+def _has_failed(judgement: Judgement, function: Fn, index: int) -> bool:
     """Say whether an arm is taken because something on the device did not work."""
-    tests = judgement.summaries.flow(function).tests_at(region.start, index)
-    return any(
-        test.group == region.group_start and judgement.paths.is_failed_attempt(function, test)
-        for test in tests
-    )
+    tests = judgement.summaries.flow(function).tests_into(index)
+    return any(judgement.paths.is_failed_attempt(function, test) for test in tests)
 
 
 def _is_device_operation(judgement: Judgement, function: Fn, region: Region) -> bool:

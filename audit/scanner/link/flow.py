@@ -117,15 +117,16 @@ class Flow:
         found: list[Test] = []
         for index in self.function.ancestors(innermost):
             if index:
-                found += self._entering(index)
+                found += self.tests_into(index)
             found += self._behind(index, offset)
         return found
 
     def entering(self, index: int) -> Test:
         """Return the test that holds where a branch or let-else body begins."""
-        return self._entering(index)[0]
+        return self.tests_into(index)[0]
 
-    def _entering(self, index: int) -> list[Test]:
+    def tests_into(self, index: int) -> list[Test]:
+        """Return the tests that lead into a branch, of an arm those above it too; not to be changed."""
         known = self._entered.get(index)
         if known is None:
             known = self._entered[index] = self._tests_into(index, self._regions[index])

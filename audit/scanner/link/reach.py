@@ -22,6 +22,9 @@ _PATH = re.compile(r"\b(?:\w+::)+[a-z_]\w*\b(?!\s*(?:\(|::|<))")
 _TYPE_NAME = re.compile(r"\b[A-Z]\w*")
 _OTHER_SHAPE = re.compile(rf"{_SHAPE}\s*(!=|==)\s*{_SHAPE}")
 
+# The tested functions with a test each, the names of tested functions that macros make, who opens a device.
+Told = tuple[dict[int, int], list[str], list[int]]
+
 
 class Reach:
     """Finds which functions the tests that open a device run.
@@ -83,12 +86,12 @@ class Reach:
         }
         return frozenset(self.made.closure(called))
 
-    def told(self) -> tuple[dict[int, int], list[str], list[int]]:
+    def told(self) -> Told:
         """Tell another process, by numbers, what took long to find out."""
         tested = {index: test.index for index, test in self.tested.items()}
         return tested, sorted(self.tested_made), sorted(self._opening)
 
-    def take(self, told: tuple[dict[int, int], list[str], list[int]]) -> None:
+    def take(self, told: Told) -> None:
         """Take what `told` says of the same workspace."""
         tested, made, opening = told
         self.tested = {index: self.functions[test] for index, test in tested.items()}
@@ -233,8 +236,9 @@ class Reach:
         known = self._steps.get(function.index)
         if known is None:
             found: dict[int, Fn] = {}
+            compares_shapes = not function.is_test_code and _compares_shapes(function)
             for call in function.facts.calls:
-                if not self._needs_other_shapes(function, call):
+                if not (compares_shapes and self._needs_other_shapes(function, call)):
                     for callee in self._callees(function, call):
                         found[callee.index] = callee
             for callee in self._expressions.operators(function):
@@ -274,13 +278,20 @@ class Reach:
         ]
 
     def _needs_other_shapes(self, function: Fn, call: Call) -> bool:
-        """Say whether a call of product code stands in a branch for operands of different shapes."""
-        if call.region == 0 or function.is_test_code:
+        """Say whether a call stands in a branch for operands of different shapes."""
+        if call.region == 0:
             return False
         flow = self._summaries.flow(function)
         return flow.kept_once(
             ("other shapes", call.start, call.region), lambda: _is_for_other_shapes(flow, call)
         )
+
+
+def _compares_shapes(function: Fn) -> bool:
+    """Say whether a function, by its text, may compare shapes at all: most do not."""
+    data, start, end = function.unit.data, function.facts.body_start, function.facts.body_end
+    has_shape = data.find(b"shape", start, end) >= 0 or data.find(b"dims", start, end) >= 0
+    return has_shape and (data.find(b"!=", start, end) >= 0 or data.find(b"==", start, end) >= 0)
 
 
 def _is_for_other_shapes(flow: Flow, call: Call) -> bool:

@@ -109,17 +109,12 @@ class StandIns:
         if region.kind == RegionKind.CLOSURE:
             test = self._attempts.failed_around(function, index)
             return test if test is not None and test.region == index else None
-        tests = self._summaries.flow(function).tests_at(region.start, index)
         return next(
             (
                 one
-                for one in tests
-                if one.encloses
-                and one.group == region.group_start
-                and (
-                    self._attempts.has_failed(function, one)
-                    or (self._could_not_ask(function, one) and self._opens_beside(function, index))
-                )
+                for one in self._summaries.flow(function).tests_into(index)
+                if self._attempts.has_failed(function, one)
+                or (self._could_not_ask(function, one) and self._opens_beside(function, index))
             ),
             None,
         )
@@ -295,11 +290,5 @@ def _branches_of_failures(function: Fn, flow: Flow) -> tuple[int, ...]:
         index
         for index, region in enumerate(function.facts.regions)
         if region.kind in _BRANCHES
-        and (
-            region.kind == RegionKind.CLOSURE
-            or any(
-                one.encloses and one.group == region.group_start and says_failure(one)
-                for one in flow.tests_at(region.start, index)
-            )
-        )
+        and (region.kind == RegionKind.CLOSURE or any(map(says_failure, flow.tests_into(index))))
     )

@@ -7,7 +7,8 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable
 from functools import cached_property, lru_cache
-from itertools import accumulate
+from itertools import accumulate, count
+from operator import add
 from typing import Any, NamedTuple, TypeVar
 
 from audit.scanner.extract.facts import Call, FileFacts, Function, Let, Region, Scope, ScopeKind
@@ -95,7 +96,8 @@ class Unit:
     @cached_property
     def line_starts(self) -> list[int]:
         """The offsets at which lines start."""
-        return list(accumulate([len(line) + 1 for line in self.data.split(b"\n")[:-1]], initial=0))
+        lengths = map(len, self.data.split(b"\n")[:-1])
+        return list(map(add, accumulate(lengths, initial=0), count()))
 
     @cached_property
     def lowered(self) -> bytes:
@@ -120,13 +122,7 @@ class Unit:
     @cached_property
     def struct_fields(self) -> list[tuple[str, dict[str, str]]]:
         """The structs of the file, each with its fields and their types as written."""
-        found = []
-        for item in self.facts.items:
-            if item.kind == "struct":
-                text = self.text(item.start, item.end)
-                body = text[text.find("{") :] if "{" in text else ""
-                found.append((item.name, {name: type_.strip() for name, type_ in _FIELD.findall(body)}))
-        return found
+        return self.told_once(_struct_fields, _struct_fields)
 
     def line(self, offset: int) -> int:
         """Return the line of an offset, from 1."""
@@ -291,6 +287,16 @@ class Fn:
     def region_text(self, region: Region) -> str:
         """Return the text of a region."""
         return self.unit.text(region.start, region.end)
+
+
+def _struct_fields(unit: Unit) -> list[tuple[str, dict[str, str]]]:
+    found = []
+    for item in unit.facts.items:
+        if item.kind == "struct":
+            text = unit.text(item.start, item.end)
+            body = text[text.find("{") :] if "{" in text else ""
+            found.append((item.name, {name: type_.strip() for name, type_ in _FIELD.findall(body)}))
+    return found
 
 
 def _enclosing(unit: Unit, index: int) -> Enclosing:

@@ -50,7 +50,8 @@ def as_text(data: bytes, blob_id: str) -> Content | ReadFailure:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return ReadFailure("UTF-16, not UTF-8")
     try:
-        data.decode()
+        # Most files are plain ASCII, which is told without making a text of them.
+        data.isascii() or data.decode()
     except UnicodeDecodeError as error:
         return ReadFailure(f"not UTF-8: byte 0x{data[error.start]:02x} in line {_line_of(data, error.start)}")
     nul = data.find(b"\0")
