@@ -1,4 +1,4 @@
-"""JSON to frozen dataclasses and back, strictly: what is not as declared is refused, with its place."""
+"""JSON to dataclasses and named tuples and back, strictly: what is not declared is refused by its place."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ class MalformedError(ValueError):
 
 
 def to_json(value: object) -> Any:
-    """Turn a dataclass into what `json.dumps` takes."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    """Turn a dataclass or a named tuple into what `json.dumps` takes."""
+    kind: Any = type(value)
+    if _is_record(kind):
+        return {name: to_json(getattr(value, name)) for name in _required(kind)}
     if isinstance(value, StrEnum):
         return value.value
     if isinstance(value, tuple):
@@ -86,8 +87,8 @@ def _reader(kind: Any) -> Callable[[Any, Any, str], Any]:
         return _read_tuple
     if origin is not None and issubclass(origin, Mapping):
         return _read_mapping
-    if dataclasses.is_dataclass(kind):
-        return _read_dataclass
+    if _is_record(kind):
+        return _read_record
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return _read_name
     return _read_scalar
@@ -118,7 +119,7 @@ def _read_mapping(kind: Any, value: Any, at: str) -> dict[str, Any]:
     return {key: _read(item, entry, f"{at}.{key}") for key, entry in value.items()}
 
 
-def _read_dataclass(kind: type, value: Any, at: str) -> Any:
+def _read_record(kind: type, value: Any, at: str) -> Any:
     if not isinstance(value, dict):
         raise MalformedError(f"{at}: expected an object, got {_shown(value)}")
     hints = _hints(kind)
@@ -126,11 +127,11 @@ def _read_dataclass(kind: type, value: Any, at: str) -> Any:
     if unknown:
         raise MalformedError(f"{at}: unknown key `{unknown[0]}`")
     given: dict[str, Any] = {}
-    for field in _fields(kind):
-        if field.name in value:
-            given[field.name] = _read(hints[field.name], value[field.name], f"{at}.{field.name}")
-        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
-            raise MalformedError(f"{at}: key `{field.name}` is missing")
+    for name, is_required in _required(kind).items():
+        if name in value:
+            given[name] = _read(hints[name], value[name], f"{at}.{name}")
+        elif is_required:
+            raise MalformedError(f"{at}: key `{name}` is missing")
     try:
         return kind(**given)
     except MalformedError as error:
@@ -143,8 +144,23 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 @cache
-def _fields(kind: type) -> tuple[dataclasses.Field[Any], ...]:
-    return dataclasses.fields(kind)
+def _is_record(kind: Any) -> bool:
+    """Say whether a class declares its fields: a dataclass, or a named tuple."""
+    return dataclasses.is_dataclass(kind) or (
+        isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")
+    )
+
+
+@cache
+def _required(kind: Any) -> dict[str, bool]:
+    """Say of each field of a record whether it must be given."""
+    if not dataclasses.is_dataclass(kind):
+        return {name: name not in kind._field_defaults for name in kind._fields}
+    missing = dataclasses.MISSING
+    return {
+        field.name: field.default is missing and field.default_factory is missing
+        for field in dataclasses.fields(kind)
+    }
 
 
 # What a column of 64 bits holds.

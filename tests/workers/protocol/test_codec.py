@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-from typing import Any
+import re
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -98,6 +100,37 @@ def test_a_test_that_cannot_be_meant_is_refused(test: dict[str, Any], words: str
     with pytest.raises(MalformedError) as refusal:
         read_job(document(tests=[whole]))
     assert words in str(refusal.value)
+
+
+class Span(NamedTuple):
+    start: int
+    end: int = 0
+
+
+@dataclass(frozen=True)
+class Marked:
+    spans: tuple[Span, ...]
+
+
+def test_a_named_tuple_is_written_by_the_names_of_its_fields_and_read_back() -> None:
+    marked = Marked((Span(1, 2),))
+    assert to_json(marked) == {"spans": [{"start": 1, "end": 2}]}
+    assert from_bytes(Marked, canonical_bytes(marked)) == marked
+    assert from_bytes(Marked, b'{"spans": [{"start": 3}]}') == Marked((Span(3),))
+
+
+@pytest.mark.parametrize(
+    ("span", "words"),
+    [
+        ([1, 2], "document.spans[0]: expected an object"),
+        ({"end": 2}, "document.spans[0]: key `start` is missing"),
+        ({"start": "1"}, "document.spans[0].start: expected a whole number"),
+        ({"start": 1, "count": 2}, "document.spans[0]: unknown key `count`"),
+    ],
+)
+def test_what_is_no_such_named_tuple_is_refused_with_its_place(span: Any, words: str) -> None:
+    with pytest.raises(MalformedError, match=re.escape(words)):
+        from_bytes(Marked, json.dumps({"spans": [span]}).encode())
 
 
 @pytest.mark.parametrize(
