@@ -15,7 +15,7 @@ import statistics
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -76,7 +76,7 @@ def scanned(sites: int) -> Plan:
     from migrations_tracker.services.follow_up import gaps_follow_up, scan_run_follow_up
     from migrations_tracker.services.plan_proposals import plan_propose
 
-    results = [replace(result(number), rule_id="FT008") for number in range(sites)]
+    results = [result(number)._replace(rule_id="FT008") for number in range(sites)]
     said = report(results)
     repository = Repository.objects.create(
         name="measured", slug="measured", kind=RepositoryKind.FOLDER, location="/srv/m", default_branch="main"

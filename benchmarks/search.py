@@ -16,7 +16,6 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from urllib.parse import urlencode
 
 from audit.parity.catalogue import newest
@@ -38,7 +37,7 @@ def sites(count: int, draw: random.Random) -> Iterator[Result]:
         one = result(number)
         name = f"gpu_{draw.choice(bases)}_{draw.choice(('f32', 'f64', 'backward', 'into'))}"
         module = one.symbol.rpartition("::")[0]
-        yield replace(one, symbol=f"{module}::{name}_{number % 97}")
+        yield one._replace(symbol=f"{module}::{name}_{number % 97}")
 
 
 def entries(count: int, draw: random.Random) -> None:
@@ -122,7 +121,7 @@ def main() -> int:
         print(f"{options.sites} sites, {options.entries} entries, seed {options.seed}")
         print(f"index built: {timed()}")
         print(f"nothing changed: {timed()}")
-        ingest(repository, report([*found, replace(result(options.sites), symbol="crate_1::ops::gpu_new")]))
+        ingest(repository, report([*found, result(options.sites)._replace(symbol="crate_1::ops::gpu_new")]))
         print(f"one new site: {timed(['site', 'unit'])}")
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE")

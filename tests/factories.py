@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import uuid
 from collections.abc import Iterable, Sequence
@@ -117,7 +116,7 @@ def make_result(
         snippet="let kernel = match get_or_compile(ctx) {\n    Ok(kernel) => kernel,\n    Err(_) => {\n"
         "        return cpu::relu(&gpu_to_cpu(x)?);\n",
     )
-    result = dataclasses.replace(result, **fields)
+    result = result._replace(**fields)
     if result.evidence:
         return result
     steps = (
@@ -126,7 +125,7 @@ def make_result(
             "effect", result.path, Region(line + 2, 9, line + 2, 30), symbol, "downloads the operand"
         ),
     )
-    return dataclasses.replace(result, evidence=steps)
+    return result._replace(evidence=steps)
 
 
 def make_report(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from audit.scanner.fitting import blind_reason, narrowed_reason
 from audit.scanner.profile import DEFAULT_PROFILE
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 _MARKER = "//~"
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(NamedTuple):
     """A titled piece of Rust. Lines that end in `//~ FT0nn` are the ones the rule flags.
 
     `path` places the source in the profile's world (a GPU crate, the core crate); `others` holds further
@@ -28,7 +27,7 @@ class Example:
     title: str
     marked_source: str
     path: str = "ferrotorch-gpu/src/lib.rs"
-    others: Mapping[str, str] = field(default_factory=dict)
+    others: Mapping[str, str] = MappingProxyType({})
     profile: str = DEFAULT_PROFILE
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from audit.rules.base import Rule
 
@@ -14,8 +14,7 @@ _HEADING = re.compile(r"^## (?P<title>.+?)\s*$", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 
 
-@dataclass(frozen=True, slots=True)
-class RuleDoc:
+class RuleDoc(NamedTuple):
     """The texts of a rule. `sections` maps titles to Markdown, in the order of the docstring."""
 
     sections: Mapping[str, str]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from audit.rules.base import Example, Rule
 from audit.scanner.extract.facts import Call, CallKind
@@ -396,7 +395,7 @@ def _ungated(judgement: Judgement, path: HostPath, warning: Call) -> Candidate:
 
 def _with_warning(candidate: Candidate, function: Fn, warning: Call) -> Candidate:
     step = Step("call", function.unit, warning.start, warning.end, function.symbol, "warns here, and goes on")
-    return replace(candidate, form=_BY_DEFAULT, steps=(*candidate.steps, step))
+    return candidate._replace(form=_BY_DEFAULT, steps=(*candidate.steps, step))
 
 
 def _read_once(judgement: Judgement, function: Fn) -> Iterator[Candidate]:

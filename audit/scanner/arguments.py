@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from audit.rules.base import Rule
 from audit.scanner.output.style import visible
@@ -43,8 +42,7 @@ class CommandParser(argparse.ArgumentParser):
         super().error(visible(message))
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """What the command line asks for."""
 
     path: str

@@ -6,20 +6,17 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 _TOKEN = re.compile(
     r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\])*\"|[A-Za-z_]\w*|\d[\w.]*|::|->|=>|&&|\|\||[^\s\w]", re.DOTALL
 )
 
-_MOST_KEPT = 4096
-
 
 class Identity(NamedTuple):
     """What a fingerprint is made of. Nothing in it changes when unrelated lines do.
 
-    `body` is the anchor and the whole function as they are under whatever name the function has.
+    `guard` and `anchor` are by their `tokens`. `body` is the `body_print` of a function, if there is one.
     """
 
     rule_id: str
@@ -57,31 +54,28 @@ def fingerprints(identities: Sequence[Identity]) -> list[Mapping[str, str]]:
     `site/v1` is the strict one; `item/v1` leaves out guard and anchor, so that an edited site is still found;
     `anchor/v1` leaves out the order, and `body/v1` the name of the item.
     """
-    strict: Counter[Identity] = Counter()
-    loose: Counter[tuple[str, str, str]] = Counter()
+    strict: Counter[tuple[str, ...]] = Counter()
+    loose: Counter[tuple[str, ...]] = Counter()
     found: list[Mapping[str, str]] = []
     for identity in identities:
-        normal = _normal(identity)
-        item = (identity.rule_id, identity.crate, identity.item)
+        place, item = identity[:-1], identity[:3]
         one = {
-            "site/v1": _digest((*normal[:-1], str(strict[normal]))),
+            "site/v1": _digest((*place, str(strict[place]))),
             "item/v1": _digest((*item, str(loose[item]))),
-            ANCHOR_KEY: _digest(normal[:-1]),
+            ANCHOR_KEY: _digest(place),
         }
         if identity.body:
-            one[BODY_KEY] = _digest((identity.rule_id, normal.guard, identity.body))
+            one[BODY_KEY] = identity.body
         found.append(one)
-        strict[normal] += 1
+        strict[place] += 1
         loose[item] += 1
     return found
 
 
-@lru_cache(maxsize=_MOST_KEPT)
-def _normal(identity: Identity) -> Identity:
-    """Return what is strict of an identity, by tokens: most results were those of the commit before, too."""
-    return identity._replace(guard=tokens(identity.guard), anchor=tokens(identity.anchor), body="")
+def body_print(rule_id: str, guard: str, body: str) -> str:
+    """Return the fingerprint of an anchor and its whole function, as they are under whatever name it has."""
+    return _digest((rule_id, guard, body))
 
 
-@lru_cache(maxsize=4 * _MOST_KEPT)
 def _digest(parts: tuple[str, ...]) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, NamedTuple
 
 from audit.scanner.extract.facts import Call
-from audit.scanner.fingerprint import Identity, fingerprints, tokens
+from audit.scanner.fingerprint import fingerprints
+from audit.scanner.identity import identity_of
 from audit.scanner.link.flow import Test
 from audit.scanner.link.paths import HostPath, HostPaths
 from audit.scanner.link.reach import Reach
@@ -20,7 +19,7 @@ from audit.scanner.link.unit import Fn, Unit
 from audit.scanner.link.workspace import Workspace
 from audit.scanner.profile import Profile, any_pattern
 from audit.scanner.ptx.kernels import Kernels, Rejection
-from audit.scanner.report import EvidenceStep, Level, Result, RuleRun, RuleStatus
+from audit.scanner.report import NO_PROPERTIES, EvidenceStep, Level, Result, RuleRun, RuleStatus
 from audit.scanner.suppression import suppressions_for
 
 if TYPE_CHECKING:
@@ -40,14 +39,10 @@ PRECEDENCE = (
     "host-readback",
 )
 _SNIPPET_LINES = 60
-# No names: what is told of a file under these is long, and not kept for another process.
-_IDENTITIES: Final = object()
-_BODIES: Final = object()
 _GUARD_LINES = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """A step of evidence, before it is written out."""
 
     role: str
@@ -58,8 +53,7 @@ class Step:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """What a rule saw.
 
     `cause` makes candidates of different rules the same: only the most specific one becomes a result. `guard`
@@ -76,7 +70,7 @@ class Candidate:
     cause: tuple[object, ...] = ()
     level: Level | None = None
     steps: tuple[Step, ...] = ()
-    properties: dict[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = NO_PROPERTIES
     item: str = ""
 
     @property
@@ -279,7 +273,7 @@ def judge(
         _with_rejected_kernels(judgement, rules, _one_per_cause(found)),
         key=lambda pair: (pair[1].unit.path, pair[1].start, pair[1].end, pair[0].id),
     )
-    prints = fingerprints([_identity(rule, candidate) for rule, candidate in ordered])
+    prints = fingerprints([identity_of(rule, candidate) for rule, candidate in ordered])
     results = [
         _result(rule, candidate, partial) for (rule, candidate), partial in zip(ordered, prints, strict=True)
     ]
@@ -337,67 +331,10 @@ def _with_rejected_kernel(
         who, where = "the driver refuses", rejection.refusal.machine
         how = "this path is always taken"
         properties |= {"driver": rejection.refusal.driver, "device": rejection.refusal.device}
-    return replace(
-        candidate,
+    return candidate._replace(
         message=f"{candidate.message or rule.message}; {who} its kernel ({kernel}, {where}): {how}",
         properties={**candidate.properties, **properties},
     )
-
-
-def _identity(rule: Rule, candidate: Candidate) -> Identity:
-    """Return what makes a result the same in another commit: worked out once, as long as its file stands."""
-    known: dict[tuple[object, ...], Identity] = candidate.unit.told.setdefault(_IDENTITIES, {})
-    key = (rule.id, candidate.start, candidate.end, candidate.function, candidate.item, candidate.guard)
-    found = known.get(key)
-    if found is None:
-        found = known[key] = _worked_out(rule, candidate)
-    return found
-
-
-def _worked_out(rule: Rule, candidate: Candidate) -> Identity:
-    package = candidate.unit.package
-    cfg = ""
-    if candidate.function is not None:
-        cfg = " ".join(one for one in candidate.function.facts.attributes if one.startswith("#[cfg"))
-    return Identity(
-        rule.id,
-        package.name if package is not None else "",
-        candidate.symbol,
-        cfg,
-        candidate.guard,
-        candidate.unit.text(candidate.start, candidate.end),
-        "" if candidate.function is None else _nameless(candidate, candidate.function),
-    )
-
-
-def _nameless(candidate: Candidate, function: Fn) -> str:
-    """Return the anchor and the function, without the function's name: an anchor may be its head."""
-    first = function.facts.name_start
-    last = first + len(function.name.encode())
-    text = candidate.unit.text
-    if candidate.start <= first and last <= candidate.end:
-        anchor = text(candidate.start, first) + text(last, candidate.end)
-    else:
-        anchor = text(candidate.start, candidate.end)
-    return f"{tokens(anchor)}\0{_body(function)}"
-
-
-def _body(function: Fn) -> str:
-    """Return a function without its name, comments and white space."""
-    known: dict[Fn, str] = function.unit.told.setdefault(_BODIES, {})
-    found = known.get(function)
-    if found is None:
-        facts, comments = function.facts, function.unit.facts.comments
-        position = facts.name_start + len(facts.name.encode())
-        parts = []
-        for start, end in comments[bisect_left(comments, (position, 0)) :]:
-            if start >= facts.body_end:
-                break
-            parts.append(function.text(position, start))
-            position = end
-        parts.append(function.text(position, facts.body_end))
-        found = known[function] = "".join("".join(parts).split())
-    return found
 
 
 def _result(rule: Rule, candidate: Candidate, partial: Mapping[str, str]) -> Result:

@@ -31,7 +31,7 @@ def with_levels(report: ScanReport, levels: Mapping[str, Level]) -> ScanReport:
     if not levels:
         return report
     results = tuple(
-        replace(result, level=levels[result.rule_id]) if result.rule_id in levels else result
+        result._replace(level=levels[result.rule_id]) if result.rule_id in levels else result
         for result in report.results
     )
     return replace(report, results=results, level_overrides=dict(sorted(levels.items())))

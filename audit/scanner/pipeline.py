@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
-from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple
 
 from audit.rules.base import Rule
@@ -18,7 +17,6 @@ from audit.scanner.checking import Checking
 from audit.scanner.extract import extract
 from audit.scanner.extract.facts import NO_FACTS, FileFacts
 from audit.scanner.extract.serial import dump_facts, load_facts
-from audit.scanner.extract.worker import read_parts, write_parts
 from audit.scanner.fingerprint import strict_fingerprints
 from audit.scanner.judge import Judgement, judge
 from audit.scanner.kept import KeptReports, report_key
@@ -278,7 +276,7 @@ def _extract_all(
                 facts[path] = known
             else:
                 pending.append(path)
-        for path, one in zip(absent, _loaded(copy.answer() if copy is not None else None), strict=False):
+        for path, one in zip(absent, _loaded(copy), strict=False):
             pending.remove(path)
             facts[path] = one
             if cache is not None:
@@ -303,14 +301,13 @@ def _absent(contents: Mapping[str, Content], jobs: int, cache: FactsCache | None
     return found if is_worth and len(found) * 4 < len(contents) else []
 
 
-def _extracts(paths: Sequence[str], contents: Mapping[str, Content]) -> bytes:
-    stream = BytesIO()
-    write_parts(stream, (dump_facts(extract(contents[path].data)) for path in paths))
-    return stream.getvalue()
+def _extracts(paths: Sequence[str], contents: Mapping[str, Content]) -> Iterator[bytes]:
+    return (dump_facts(extract(contents[path].data)) for path in paths)
 
 
-def _loaded(answer: bytes | None) -> Iterator[FileFacts]:
-    return map(load_facts, read_parts(BytesIO(answer or b"")))
+def _loaded(copy: ForkedCopy | None) -> Iterator[FileFacts]:
+    while copy is not None and (part := copy.answer()) is not None:
+        yield load_facts(part)
 
 
 def _extracted(

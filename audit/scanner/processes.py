@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from subprocess import Popen
 
 _COMMAND = (sys.executable, "-m", "audit.scanner.extract.worker")
-_HEADER_BYTES = 8
+# A copy goes on with its work while what it has found out so far waits to be read.
+_PIPE_BYTES = 1 << 20
 
 
 class ExtractingProcess:
@@ -83,16 +84,17 @@ class ExtractingProcess:
 
 
 class ForkedCopy:
-    """Does work in a copy of this process; a context manager, at whose end the copy is gone.
+    """Does work in a copy of this process, part by part; a context manager, at whose end the copy is gone.
 
     Only a process without other threads is copied: a lock that one of them holds would never be free again.
     """
 
-    def __init__(self, work: Callable[[], bytes]) -> None:
+    def __init__(self, work: Callable[[], Iterable[bytes]]) -> None:
         self._process_id = 0
+        self._parts: Iterator[bytes] = iter(())
         if not hasattr(os, "fork") or threading.active_count() > 1:
             return
-        self._reading, writing = os.pipe()
+        reading, writing = _pipe()
         # An interrupt between the fork and the copy's own handler would be answered twice.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
@@ -102,6 +104,8 @@ class ForkedCopy:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         os.close(writing)
+        self._stream = open(reading, "rb")  # noqa: PTH123, SIM115
+        self._parts = read_parts(self._stream)
 
     def __enter__(self) -> Self:
         return self
@@ -110,30 +114,40 @@ class ForkedCopy:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._process_id:
-            os.close(self._reading)
+            self._stream.close()
             os.kill(self._process_id, signal.SIGKILL)
             with suppress(ChildProcessError):
                 os.waitpid(self._process_id, 0)
 
     def answer(self) -> bytes | None:
-        """Wait for what the copy has worked out; None when there is no copy, or none that came to an end."""
-        if not self._process_id:
-            return None
-        data = bytearray()
-        while chunk := os.read(self._reading, 1 << 20):
-            data += chunk
-        length = int.from_bytes(data[:_HEADER_BYTES], "little")
-        return bytes(data[_HEADER_BYTES:]) if len(data) == _HEADER_BYTES + length else None
+        """Wait for the next part of what the copy has worked out.
+
+        None when there is no copy, when it came to an end before, or when it has answered all.
+        """
+        return next(self._parts, None)
 
 
-def _work_and_exit(work: Callable[[], bytes], writing: int, before: set[int | signal.Signals]) -> None:
+def _pipe() -> tuple[int, int]:
+    reading, writing = os.pipe()
+    # Not every system has pipes of another size, or lets everybody have large ones.
+    with suppress(ImportError, AttributeError, OSError):
+        import fcntl
+
+        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+    return reading, writing
+
+
+def _work_and_exit(
+    work: Callable[[], Iterable[bytes]], writing: int, before: set[int | signal.Signals]
+) -> None:
     """Be the copy: nothing that it has inherited, no handler and no buffer, may run when it ends."""
     try:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        answer = work()
         with open(writing, "wb") as stream:
-            stream.write(len(answer).to_bytes(_HEADER_BYTES, "little") + answer)
+            for part in work():
+                write_parts(stream, (part,))
+                stream.flush()
     finally:
         os._exit(0)

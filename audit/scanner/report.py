@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class Level(StrEnum):
@@ -51,6 +52,8 @@ class FileStatus(StrEnum):
     MISSING = "missing"
 
 
+NO_PROPERTIES: Mapping[str, str] = {}
+
 UNSCANNED = frozenset({FileStatus.SKIPPED, FileStatus.FAILED, FileStatus.MISSING})
 """What was in a file of these is not known."""
 
@@ -63,8 +66,7 @@ class RuleStatus(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(NamedTuple):
     """A SARIF region: lines and columns from 1, columns in Unicode code points, end column exclusive."""
 
     start_line: int
@@ -73,8 +75,7 @@ class Region:
     end_column: int
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceStep:
+class EvidenceStep(NamedTuple):
     """One step of a SARIF codeFlow.
 
     `role` is `anchor`, `call` (a step into a callee), `effect` (the download, host loop or missing launch
@@ -88,8 +89,7 @@ class EvidenceStep:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Suppression:
+class Suppression(NamedTuple):
     """A SARIF suppression found in the source."""
 
     kind: str
@@ -98,8 +98,7 @@ class Suppression:
     region: Region
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """One match of a rule in one scan.
 
     `symbol` is the SARIF fullyQualifiedName (`crate::module::Type::function`, a macro without `!`); `crate`
@@ -120,11 +119,10 @@ class Result:
     evidence: tuple[EvidenceStep, ...]
     snippet: str
     suppressions: tuple[Suppression, ...] = ()
-    properties: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = NO_PROPERTIES
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierResult:
+class EarlierResult(NamedTuple):
     """A result of an earlier scan, as far as it takes to say what became of it.
 
     `key` is the asker's own name for it: the answer comes back under it.
@@ -156,8 +154,7 @@ class SiteOutcome:
         return self.outcome is Outcome.REMOVED and not self.steps
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestEntry:
+class ManifestEntry(NamedTuple):
     """One Rust file (or Cargo manifest) of the tree and how it ended."""
 
     path: str
@@ -168,8 +165,7 @@ class ManifestEntry:
     line_count: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class RuleRun:
+class RuleRun(NamedTuple):
     """Whether one rule ran in this scan, and why not, or why it ran narrowed: its silence tells little."""
 
     rule_id: str
@@ -177,8 +173,7 @@ class RuleRun:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CrateInfo:
+class CrateInfo(NamedTuple):
     """A Cargo package of the tree: name, folder relative to the root (empty for the root itself)."""
 
     name: str
@@ -186,8 +181,7 @@ class CrateInfo:
     is_workspace_member: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SourceInfo:
+class SourceInfo(NamedTuple):
     """Where the scanned bytes came from. What follows `root` is empty for a plain folder.
 
     For the work tree of a repository as it is on disk, `revision`, `commit_id` and `committed_at` are empty:
@@ -235,8 +229,7 @@ class ScanReport:
     own_clauses_of_forms: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(NamedTuple):
     """A step of a running scan: `phase` is `read`, `extract`, `link` or `judge`; `total` may be 0."""
 
     phase: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from audit.scanner.report import Region, Result, Suppression
 
@@ -19,8 +19,7 @@ _COMMENT = re.compile(
 _ATTRIBUTE = re.compile(rb"\s*#!?\[")
 
 
-@dataclass(frozen=True, slots=True)
-class Allowance:
+class Allowance(NamedTuple):
     """A comment that allows rules on some lines. `rules` are names or ids, as written."""
 
     rules: tuple[str, ...]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -147,7 +146,7 @@ def _ruled(row: Result, justification: str) -> scanner.Result:
     if not justification:
         return result
     ruled = scanner.Suppression(EXTERNAL, ACCEPTED, justification, result.region)
-    return dataclasses.replace(result, suppressions=(*result.suppressions, ruled))
+    return result._replace(suppressions=(*result.suppressions, ruled))
 
 
 def _result(row: Result) -> scanner.Result:

@@ -6,7 +6,6 @@ that takes its part of it.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -167,7 +166,7 @@ def _rows(
             as_json(dict(result.partial_fingerprints)),
             as_json([step_json(step) for step in result.evidence]),
             result.snippet,
-            as_json([dataclasses.asdict(one) for one in result.suppressions])
+            as_json([one._asdict() | {"region": one.region._asdict()} for one in result.suppressions])
             if result.suppressions
             else "[]",
             as_json(dict(result.properties)),

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from posixpath import dirname, normpath
-from typing import Any
+from typing import Any, NamedTuple
 
 _CONVENTIONS = (
     ("src/lib.rs", "lib"),
@@ -19,8 +18,7 @@ _CONVENTIONS = (
 _FOLDERS = (("src/bin", "bin"), ("tests", "test"), ("examples", "example"), ("benches", "bench"))
 
 
-@dataclass(frozen=True, slots=True)
-class Package:
+class Package(NamedTuple):
     """A Cargo package. `folder` is relative to the root, empty for the root itself.
 
     `features` maps each declared feature to what it enables, optional dependencies' implicit ones included;

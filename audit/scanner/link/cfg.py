@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
+from typing import NamedTuple
 
 # The compiler itself gives up at 128.
 _MOST_NESTED = 128
 _TOKEN = re.compile(r'\s*(?:(?P<word>[A-Za-z_][\w:]*)|"(?P<text>[^"]*)"|(?P<sign>[(),=]))')
 
 
-@dataclass(frozen=True, slots=True)
-class Cfg:
+class Cfg(NamedTuple):
     """A cfg predicate: `all`, `any` or `not` over others, or a flag with an optional value."""
 
     name: str

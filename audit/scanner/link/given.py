@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from audit.scanner.extract.facts import Call, CallKind
 from audit.scanner.link.unit import Fn, Unit
@@ -18,8 +18,7 @@ Renamed = Mapping[str, Set[str]]
 _NONE: frozenset[Span] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class World:
+class World(NamedTuple):
     """What resolving a call depends on, besides the text of the function that calls.
 
     `visible` says which package can name which; `facades` what the root of each library offers under a name
@@ -45,8 +44,7 @@ class Recalling(Protocol):
         """Return what the calls of a function resolve to, by span, as far as it is known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(NamedTuple):
     """The calls whose answers may be others than in the world before: by name, and by function and span.
 
     Of a function with None all calls are meant. `successors` are the functions of edited files that a call

@@ -7,7 +7,7 @@ judge's to say.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
@@ -100,7 +100,20 @@ class HostPaths:
     @cached_property
     def all(self) -> tuple[HostPath, ...]:
         """All host paths, in the order of the workspace's functions."""
-        return tuple(path for index in sorted(self._summaries.reads) for path in self._of(index))
+        return self.within(self.reading)
+
+    @cached_property
+    def reading(self) -> tuple[int, ...]:
+        """The functions that may have host paths, by index, in order."""
+        return tuple(sorted(self._summaries.reads))
+
+    def within(self, functions: Iterable[int]) -> tuple[HostPath, ...]:
+        """Return the host paths of some functions, in their order."""
+        return tuple(path for index in functions for path in self._of(index))
+
+    def take(self, paths: Iterable[HostPath]) -> None:
+        """Take all host paths, some of which another process has found in the same workspace."""
+        self.all = tuple(paths)
 
     def _of(self, index: int) -> Iterator[HostPath]:
         function = self._summaries.workspace.functions[index]

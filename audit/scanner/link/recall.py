@@ -9,7 +9,7 @@ something is asked of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from types import FunctionType
@@ -68,8 +68,7 @@ class Memory(NamedTuple):
     files: dict[str, KeptFile]
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
+class _Change(NamedTuple):
     """What may be another answer than the one that was kept."""
 
     names: frozenset[str]

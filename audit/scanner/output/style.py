@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import IO
+from typing import IO, NamedTuple
 
 from audit.scanner.report import Level
 
@@ -15,8 +14,7 @@ _LEVEL_COLOURS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTE: "cyan
 _TAB = "    "
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
+class Style(NamedTuple):
     """How to paint: with colours or without, with line-drawing signs or ASCII, and how wide."""
 
     has_colour: bool = False

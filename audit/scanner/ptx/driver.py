@@ -6,15 +6,14 @@ import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _PART = "driver."
 _LOG_LINE = re.compile(r"(?:.*?\bline (?P<line>\d+)\s*;\s*)?(?:.*?\b)?(?:error|fatal)\s*:\s*(?P<what>.+)")
 _SAID_CHARACTERS = 300
 
 
-@dataclass(frozen=True, slots=True)
-class DriverAnswer:
+class DriverAnswer(NamedTuple):
     """The answer of one machine's driver to one text, known by its SHA-256.
 
     `error` is the driver's name for its result, and `said` the first error in its log, both empty where it

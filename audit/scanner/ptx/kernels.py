@@ -6,9 +6,8 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from audit.scanner.link.unit import Fn
 from audit.scanner.ptx.assembly import Assembled, Assembly
@@ -22,8 +21,7 @@ _CONSTANT = re.compile(r"\b[A-Z][A-Z0-9_]+\b")
 NO_ASSEMBLER = "no ptxas: install the extra `ptx`, or put ptxas on PATH"
 
 
-@dataclass(frozen=True, slots=True)
-class Rejection:
+class Rejection(NamedTuple):
     """A text that does not load: a driver refuses it (`refusal`), or no driver was asked and the assembler
     rejects it. `by_target` is what the assembler said for each target that it rejects it for.
     """

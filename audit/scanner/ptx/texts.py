@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from posixpath import dirname, join, normpath
+from typing import NamedTuple
 
 from audit.scanner.extract.facts import Call, CallKind
 from audit.scanner.link.resolve import Resolver
@@ -25,8 +25,7 @@ _WORD = re.compile(rb"[A-Za-z_0-9\x80-\xff]+")
 _STRING_TYPES = ("str", "String", "Cow")
 
 
-@dataclass(frozen=True, slots=True)
-class PtxText:
+class PtxText(NamedTuple):
     """One text, where it stands, and the constant that holds it (empty for a literal or a derived text)."""
 
     unit: Unit
@@ -38,8 +37,7 @@ class PtxText:
     form: str
 
 
-@dataclass(frozen=True, slots=True)
-class StringConstant:
+class StringConstant(NamedTuple):
     """A constant of a file: the index of its item, its value, and the file that it includes, if it does."""
 
     item: int

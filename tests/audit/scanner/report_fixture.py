@@ -112,7 +112,7 @@ def make_result(**changes: Any) -> Result:
         ),
         snippet="        Err(_) => {\n            return cpu_add(a, b);\n        }",
     )
-    return replace(result, **changes)
+    return result._replace(**changes)
 
 
 def make_report(*results: Result, **changes: Any) -> ScanReport:

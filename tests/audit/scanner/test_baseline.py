@@ -42,7 +42,7 @@ def states(now: list[Result], then: list[Result]) -> list[str]:
 
 def moved(result: Result, **changes: Any) -> Result:
     """Return the result with another fingerprint, and further changes."""
-    return replace(result, **{"partial_fingerprints": {"site/v1": "other"}, **changes})
+    return result._replace(**{"partial_fingerprints": {"site/v1": "other"}, **changes})
 
 
 def test_a_result_that_only_moved_down_is_unchanged() -> None:

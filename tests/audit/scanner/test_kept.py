@@ -156,7 +156,7 @@ def test_who_asks_for_earlier_results_or_the_workspace_gets_a_scan(
 
 def test_a_report_is_not_kept_when_the_assembler_may_do_better(reports: KeptReports) -> None:
     report = replace(scanned(None), ptxas_version="12.9.86")
-    assert RuleRun("FT017", RuleStatus.NOT_RUN) in [replace(run, reason="") for run in report.rule_runs]
+    assert RuleRun("FT017", RuleStatus.NOT_RUN) in [run._replace(reason="") for run in report.rule_runs]
     reports.put("key", report)
     assert reports.get("key", SourceInfo("")) is None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -128,4 +127,4 @@ def test_a_profile_names_rules_that_are_there_and_each_once() -> None:
 def test_a_level_that_a_rule_chose_for_one_result_gives_way_too() -> None:
     result = make_result(level=Level.WARNING)
     report = with_levels(make_report(result), {result.rule_id: Level.ERROR})
-    assert report.results == (replace(result, level=Level.ERROR),)
+    assert report.results == (result._replace(level=Level.ERROR),)

@@ -217,7 +217,7 @@ def test_a_result_that_has_only_the_new_version_is_still_its_item() -> None:
 
 def test_what_another_rule_sees_in_a_file_that_took_another_name_is_the_same_site() -> None:
     before = place("FT001", "c::a::relu", 10, "one")
-    torn = replace(place("FT008", "c::b::relu", 11, "two"), path="b")
+    torn = place("FT008", "c::b::relu", 11, "two")._replace(path="b")
     gone = replace(known_as(1, before), file_is_gone=True)
     (match,) = match_results([gone], [torn])
     assert (match.site_id, match.match_pass) == (1, MatchPass.RESPELLED)
@@ -243,7 +243,7 @@ def test_a_function_that_is_renamed_and_edited_at_once_is_a_guess_and_not_remove
     new = (None, MatchPass.NEW)
     assert told([gone], [after]) == [(1, MatchPass.NEAREST)]
     assert told([known_as(1, before)], [after]) == [new], "the function stands, and was mended"
-    second = replace(after, symbol="c::a::gelu", partial_fingerprints={"site/v1": "other"})
+    second = after._replace(symbol="c::a::gelu", partial_fingerprints={"site/v1": "other"})
     assert told([gone], [after, second]) == [new, new], "which of them it was, nobody can tell"
-    assert told([gone], [replace(after, path="b.rs")]) == [new]
-    assert told([gone], [replace(after, snippet="let y = x.data_vec()?;")]) == [new]
+    assert told([gone], [after._replace(path="b.rs")]) == [new]
+    assert told([gone], [after._replace(snippet="let y = x.data_vec()?;")]) == [new]

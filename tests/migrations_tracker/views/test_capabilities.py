@@ -10,7 +10,6 @@ import re
 import subprocess
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -230,9 +229,9 @@ def test_a_site_is_explained_by_the_functions_of_its_evidence(
 ) -> None:
     caller = "minitorch_gpu::ops::caller"
     plain = make_result()
-    step = replace(plain.evidence[0], symbol=caller, role="call")
+    step = plain.evidence[0]._replace(symbol=caller, role="call")
     scan_run = ingest(
-        matrix.repository, make_report([replace(plain, evidence=(*plain.evidence, step))])
+        matrix.repository, make_report([plain._replace(evidence=(*plain.evidence, step))])
     ).scan_run
     store_capabilities(scan_run, [make_capability("aten::exp", state=State.FALLBACK, symbol=caller)])
     text = ada_client.get(matrix.get_absolute_url()).content.decode()

@@ -104,7 +104,7 @@ def test_it_would_take_an_absent_result_for_an_open_alert_and_close_one_that_was
 
 
 def test_it_would_close_a_result_of_level_none_as_fixed_so_it_is_told_as_a_note() -> None:
-    report = make_report(make_result(), replace(make_result(symbol="c::other"), level=Level.NONE))
+    report = make_report(make_result(), make_result(symbol="c::other")._replace(level=Level.NONE))
     made = github_log(report, RULES, TEXTS)
     results = valid(made.log)["results"]
     assert [one["level"] for one in results] == ["error", "note"]

@@ -268,7 +268,7 @@ def test_a_run_is_named_by_the_policy_it_was_judged_under_too() -> None:
 
 
 def test_a_result_of_level_none_is_no_problem_in_the_words_of_the_standard() -> None:
-    run = valid(sarif_log(make_report(make_result(), replace(make_result(), level=Level.NONE)), RULES))
+    run = valid(sarif_log(make_report(make_result(), make_result()._replace(level=Level.NONE)), RULES))
     assert [(one["level"], one.get("kind", "fail")) for one in run["results"]] == [
         ("error", "fail"),
         ("none", "informational"),
