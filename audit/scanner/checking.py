@@ -4,43 +4,49 @@ from __future__ import annotations
 
 import marshal
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import cached_property
 from io import BytesIO
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from audit.scanner.fingerprint import Identity
 from audit.scanner.identity import identity_of, take_identities
-from audit.scanner.link.reach import Told
 from audit.scanner.link.recall import Recalled
 from audit.scanner.link.unit import Fn, Unit
-from audit.scanner.processes import ForkedCopy
+from audit.scanner.processes import ForkedCopy, Hear
 
 if TYPE_CHECKING:
     # Every rule imports the judge, which imports this module: whoever comes first must not get half of it.
     from audit.rules.base import Rule
     from audit.scanner.judge import Candidate, Judgement
 
-# Of the effects of the workspace these ask what launches only, and one asks what tests reach.
+# What the copy runs, by the effects of the workspace that it takes: these ask what launches only.
 _EARLY = frozenset(
     {"disabled-gpu-test", "dishonest-report", "eprintln-degrade", "kernel-in-core", "unstructured-error"}
 )
-_ASKS_REACH = "missing-gpu-test"
+# These ask what refuses device data, too.
+_NEXT = frozenset({"deferred-kernel"})
 # These ask for all effects, but for no host path.
-_BESIDE = frozenset({"comment-only-gap", "deferred-kernel"})
+_LATE = frozenset({"comment-only-gap", "missing-gpu-test"})
+_ELSEWHERE = _EARLY | _NEXT | _LATE
+_ASK_REACH = frozenset({"disabled-gpu-test", "missing-gpu-test"})
 _ASK_STAND_INS = frozenset({"silent-fallback", "ungated-warning"})
 
 Found = dict[str, "list[Candidate]"]
+# With what makes each of them the same in another commit.
+Seen = tuple["list[Candidate]", list[Identity]]
 
 
 class Checking:
     """Lets rules look at a workspace whose effects are not worked out yet; a context manager.
 
-    Where there are two processes, a copy of this one runs what asks for no effect but the first, while this
-    one works the others out; then another copy finds half of the host paths, and the stand-ins, and runs the
-    rules that need neither. What copies find out about files on their way is handed to `recalled`. Whatever a
-    copy does not deliver is done here.
+    Where there are two processes, this one works the effects out, and tells a copy of itself each of them as
+    soon as it is there. Meanwhile the copy runs the rules that ask for little; then it finds half of the host
+    paths, and the stand-ins, and runs some more rules, while this process finds the other half and runs the
+    rest. What the copy finds out about files on its way is handed to `recalled`. Whatever it does not deliver
+    is done here.
     """
 
     def __init__(
@@ -49,16 +55,14 @@ class Checking:
         self._judgement = judgement
         self._rules = rules
         self._recalled = recalled
-        self._is_shared = jobs > 1 and any(rule.name not in _EARLY for rule in rules)
+        self._shares = jobs > 1 and any(rule.name not in _EARLY for rule in rules)
         self._running = ExitStack()
-        self._early: ForkedCopy | None = None
+        self._copy: ForkedCopy | None = None
 
     def __enter__(self) -> Self:
-        early = self._named(_EARLY)
-        if self._is_shared and (early or self._is_reach_asked):
-            # Else both would work out what launches.
-            self._judgement.summaries.settle_launches()
-            self._early = self._running.enter_context(ForkedCopy(lambda: self._work_early(early)))
+        if self._shares:
+            self._judgement.summaries.graph.prepare()
+            self._copy = self._running.enter_context(ForkedCopy(self._work))
         return self
 
     def __exit__(
@@ -66,15 +70,18 @@ class Checking:
     ) -> None:
         self._running.close()
 
+    def settle(self) -> None:
+        """Work out the effects of the workspace."""
+        summaries = self._judgement.summaries
+        self._tell({"launching": summaries.launching})
+        self._tell({"gates": summaries.gates, "rejecting": summaries.rejecting})
+        self._tell({"reads": summaries.reads})
+
     def candidates(self) -> list[list[Candidate]]:
         """Return what each rule sees, in the order of the rules and of the tree."""
-        found = self._check_beside_copies() if self._is_shared else {}
+        found = self._check_beside(self._copy) if self._copy is not None else {}
         found |= self._check([rule for rule in self._rules if rule.id not in found])
         return [found[rule.id] for rule in self._rules]
-
-    @property
-    def _is_reach_asked(self) -> bool:
-        return any(rule.name == _ASKS_REACH for rule in self._rules)
 
     def _named(self, names: frozenset[str]) -> list[Rule]:
         return [rule for rule in self._rules if rule.name in names]
@@ -82,97 +89,127 @@ class Checking:
     def _check(self, rules: Sequence[Rule]) -> Found:
         return {rule.id: list(rule.check(self._judgement)) for rule in rules}
 
-    # -- here, beside copies -----------------------------------------------------------------------------
+    @cached_property
+    def _asking_paths(self) -> list[Rule]:
+        return [rule for rule in self._rules if rule.name not in _ELSEWHERE | _ASK_STAND_INS]
 
-    def _check_beside_copies(self) -> Found:
-        """Run the rules; those that a copy was to run and has not are left out."""
-        judgement, beside = self._judgement, self._named(_BESIDE)
-        asking_stand_ins = self._named(_ASK_STAND_INS)
-        elsewhere = _EARLY | _BESIDE | _ASK_STAND_INS | {_ASKS_REACH}
-        asking_paths = [rule for rule in self._rules if rule.name not in elsewhere]
-        reading = judgement.paths.reading if asking_paths or asking_stand_ins else ()
-        ours, theirs = reading[: len(reading) // 2], reading[len(reading) // 2 :]
-        with ForkedCopy(lambda: self._work_beside(theirs, beside, bool(asking_stand_ins))) as copy:
+    @cached_property
+    def _asking_stand_ins(self) -> list[Rule]:
+        return self._named(_ASK_STAND_INS)
+
+    def _halves(self) -> tuple[Sequence[int], Sequence[int]]:
+        """Return the functions whose host paths this process finds, and those that are left to its copy."""
+        reading = self._judgement.paths.reading if self._asking_paths or self._asking_stand_ins else ()
+        # The copy has to find the stand-ins, too.
+        share = len(reading) * 3 // 5
+        return reading[:share], reading[share:]
+
+    # -- here, beside the copy ---------------------------------------------------------------------------
+
+    def _tell(self, effects: Mapping[str, object]) -> None:
+        if self._copy is not None:
+            self._copy.tell(dump(effects))
+
+    def _check_beside(self, copy: ForkedCopy) -> Found:
+        """Run the rules; those that the copy was to run and has not are left out."""
+        judgement = self._judgement
+        ours, theirs = self._halves()
+        if ours or theirs:
             paths = judgement.paths.within(ours)
-            # Meanwhile the copy finds the other half.
-            found = self._taken(self._early, self._named(_EARLY)) if self._early is not None else {}
-            found |= self._check(self._named(frozenset({_ASKS_REACH})))
-            if reading:
-                answer = copy.answer()
-                others = judgement.paths.within(theirs) if answer is None else load(answer, judgement)
-                judgement.paths.take((*paths, *others))
-            found |= self._check(asking_paths)
-            if asking_stand_ins and (answer := copy.answer()) is not None:
-                judgement.stand_ins_on_failure = load(answer, judgement)
-            found |= self._check(asking_stand_ins)
-            found |= self._taken(copy, beside)
-        return found
-
-    def _taken(self, copy: ForkedCopy, rules: Sequence[Rule]) -> Found:
-        """Return what a copy has seen with some rules, and take what it has found out on its way."""
+            answer = copy.answer()
+            others = judgement.paths.within(theirs) if answer is None else load(answer, judgement)
+            judgement.paths.take((*paths, *others))
+        found = self._check(self._asking_paths)
+        if self._asking_stand_ins and (answer := copy.answer()) is not None:
+            judgement.stand_ins_on_failure = load(answer, judgement)
+        found |= self._check(self._asking_stand_ins)
         answer = copy.answer()
-        if answer is None:
-            return {}
-        told, reach, learned = marshal.loads(answer)  # noqa: S302  from a copy of this process
-        if reach is not None:
-            self._judgement.reach.take(reach)
+        return found if answer is None else found | self._taken(answer)
+
+    def _taken(self, answer: bytes) -> Found:
+        """Return what the copy has seen, and take what it has found out on its way."""
+        told, learned = marshal.loads(answer)  # noqa: S302  from a copy of this process
         if self._recalled is not None:
             self._recalled.add(learned)
         found: Found = {}
-        for rule, (seen, identities) in zip(rules, load(told, self._judgement), strict=True):
+        for rule, (seen, identities) in zip(
+            self._named(_ELSEWHERE), load(told, self._judgement), strict=True
+        ):
             take_identities(rule, seen, identities)
             found[rule.id] = seen
         return found
 
-    # -- in a copy ---------------------------------------------------------------------------------------
+    # -- in the copy -------------------------------------------------------------------------------------
 
-    def _work_early(self, rules: Sequence[Rule]) -> Iterator[bytes]:
-        reach = self._judgement.reach.told() if self._is_reach_asked else None
-        yield self._seen(rules, reach)
-
-    def _work_beside(
-        self, functions: Sequence[int], rules: Sequence[Rule], is_stand_in_asked: bool
-    ) -> Iterator[bytes]:
-        if functions:
-            yield dump(self._judgement.paths.within(functions))
-        if is_stand_in_asked:
-            yield dump(self._judgement.stand_ins_on_failure)
-        yield self._seen(rules)
-
-    def _seen(self, rules: Sequence[Rule], reach: Told | None = None) -> bytes:
-        told = dump([self._told(rule) for rule in rules])
+    def _work(self, hear: Hear) -> Iterator[bytes]:
+        judgement = self._judgement
+        told: dict[str, Seen] = {}
+        if self._named(_ASK_REACH):
+            # It asks for no effect.
+            judgement.reach.settle()
+        if not self._take(hear()):
+            return
+        told |= self._seen(_EARLY)
+        if not self._take(hear()):
+            return
+        told |= self._seen(_NEXT)
+        if not self._take(hear()):
+            return
+        _, ours = self._halves()
+        if ours:
+            yield dump(judgement.paths.within(ours))
+        if self._asking_stand_ins:
+            yield dump(judgement.stand_ins_on_failure)
+        told |= self._seen(_LATE)
         learned = self._recalled.learned() if self._recalled is not None else {}
-        return marshal.dumps((told, reach, learned))
+        seen = [told[rule.id] for rule in self._named(_ELSEWHERE)]
+        yield marshal.dumps((dump(seen), learned))
 
-    def _told(self, rule: Rule) -> tuple[list[Candidate], list[Identity]]:
-        seen = list(rule.check(self._judgement))
-        return seen, [identity_of(rule, one) for one in seen]
+    def _take(self, effects: bytes | None) -> bool:
+        """Take effects as they are told; False where nobody tells any more."""
+        if effects is None:
+            return False
+        self._judgement.summaries.take(**load(effects, self._judgement))
+        return True
 
-
-class _Writer(pickle.Pickler):
-    """Writes files and functions by name: whoever reads it has the same workspace."""
-
-    def persistent_id(self, thing: Any) -> tuple[str, str | int] | None:
-        if isinstance(thing, Fn):
-            return "function", thing.index
-        return ("file", thing.path) if isinstance(thing, Unit) else None
+    def _seen(self, names: frozenset[str]) -> dict[str, Seen]:
+        """Return what rules see, by their ids, with what makes it the same in another commit."""
+        seen = {rule: list(rule.check(self._judgement)) for rule in self._named(names)}
+        return {rule.id: (own, [identity_of(rule, one) for one in own]) for rule, own in seen.items()}
 
 
 class _Reader(pickle.Unpickler):
+    """Reads files and functions by name: whoever reads has the workspace of whoever wrote."""
+
     def __init__(self, stream: BytesIO, judgement: Judgement) -> None:
         super().__init__(stream)
-        self._functions = judgement.workspace.functions
-        self._units = {unit.path: unit for unit in judgement.documents} | judgement.workspace.units
+        workspace = judgement.workspace
+        units = {unit.path: unit for unit in judgement.documents} | workspace.units
+        self._known = {"_function": workspace.functions.__getitem__, "_file": units.__getitem__}
 
-    def persistent_load(self, name: tuple[str, Any]) -> Fn | Unit:
-        kind, key = name
-        return self._functions[key] if kind == "function" else self._units[key]
+    def find_class(self, module: str, name: str) -> Any:
+        if module == __name__ and name in self._known:
+            return self._known[name]
+        return super().find_class(module, name)
+
+
+def _function(index: int) -> Fn:
+    raise pickle.UnpicklingError(f"function {index} of no workspace")
+
+
+def _file(path: str) -> Unit:
+    raise pickle.UnpicklingError(f"{path} of no workspace")
 
 
 def dump(found: object) -> bytes:
-    """Write candidates, host paths, or other values that hold files and functions of a workspace."""
+    """Write effects, candidates, host paths, or other values that hold files and functions of a workspace."""
     stream = BytesIO()
-    _Writer(stream, pickle.HIGHEST_PROTOCOL).dump(found)
+    pickler = pickle.Pickler(stream, pickle.HIGHEST_PROTOCOL)
+    pickler.dispatch_table = {
+        Fn: lambda function: (_function, (function.index,)),
+        Unit: lambda unit: (_file, (unit.path,)),
+    }
+    pickler.dump(found)
     return stream.getvalue()
 
 

@@ -165,7 +165,7 @@ def _examine(
     judgement = Judgement(workspace, summaries, profile, kernels, documents)
     # What a copy of this process finds out is lost to the next scan: that would cost more than it gains.
     with Checking(judgement, rules, 1 if before is not None else jobs, recalled) as checking:
-        summaries.settle()
+        checking.settle()
         report(Progress("link", 1, 1))
         report(Progress("judge", 0, len(rules)))
         results, runs = judge(judgement, rules, checking.candidates())
@@ -269,7 +269,7 @@ def _extract_all(
     pending: list[str] = []
     absent = _absent(contents, jobs, cache)
     # What little is not known is extracted by a copy of this process, while this one loads the rest.
-    with ForkedCopy(lambda: _extracts(absent, contents)) if absent else nullcontext() as copy:
+    with ForkedCopy(lambda _: _extracts(absent, contents)) if absent else nullcontext() as copy:
         for path, content in contents.items():
             known = cache.get(content.blob_id) if cache is not None and path not in absent else None
             if known is not None:

@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from subprocess import Popen
 
 _COMMAND = (sys.executable, "-m", "audit.scanner.extract.worker")
-# A copy goes on with its work while what it has found out so far waits to be read.
-_PIPE_BYTES = 1 << 20
+_HEADER_BYTES = 8
+
+Hear = Callable[[], "bytes | None"]
 
 
 class ExtractingProcess:
@@ -84,28 +85,34 @@ class ExtractingProcess:
 
 
 class ForkedCopy:
-    """Does work in a copy of this process, part by part; a context manager, at whose end the copy is gone.
+    """Does work in a copy of this process; a context manager, at whose end the copy is gone.
 
+    The work answers part by part, and hears what it is told meanwhile, in the order in which it was told.
     Only a process without other threads is copied: a lock that one of them holds would never be free again.
     """
 
-    def __init__(self, work: Callable[[], Iterable[bytes]]) -> None:
+    def __init__(self, work: Callable[[Hear], Iterable[bytes]]) -> None:
         self._process_id = 0
-        self._parts: Iterator[bytes] = iter(())
+        self._channels = ExitStack()
         if not hasattr(os, "fork") or threading.active_count() > 1:
             return
-        reading, writing = _pipe()
+        # No room for files: then there is no copy.
+        with suppress(OSError):
+            self._told = self._channels.enter_context(_Channel())
+            self._answered = self._channels.enter_context(_Channel())
+            self._fork(work)
+
+    def _fork(self, work: Callable[[Hear], Iterable[bytes]]) -> None:
         # An interrupt between the fork and the copy's own handler would be answered twice.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self._process_id = os.fork()
             if not self._process_id:
-                _work_and_exit(work, writing, before)
+                self._be_the_copy(work, before)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        os.close(writing)
-        self._stream = open(reading, "rb")  # noqa: PTH123, SIM115
-        self._parts = read_parts(self._stream)
+        self._told.close_reading()
+        self._answered.close_writing()
 
     def __enter__(self) -> Self:
         return self
@@ -113,41 +120,104 @@ class ForkedCopy:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._channels.close()
         if self._process_id:
-            self._stream.close()
             os.kill(self._process_id, signal.SIGKILL)
             with suppress(ChildProcessError):
                 os.waitpid(self._process_id, 0)
+
+    def tell(self, part: bytes) -> None:
+        """Tell the copy something, and wait for nothing; a copy that can't be told comes to an end."""
+        if self._process_id:
+            try:
+                self._told.write(part)
+            except OSError:
+                self._told.close_writing()
 
     def answer(self) -> bytes | None:
         """Wait for the next part of what the copy has worked out.
 
         None when there is no copy, when it came to an end before, or when it has answered all.
         """
-        return next(self._parts, None)
+        return self._answered.read() if self._process_id else None
+
+    def _be_the_copy(
+        self, work: Callable[[Hear], Iterable[bytes]], before: set[int | signal.Signals]
+    ) -> None:
+        """Work and exit: nothing that was inherited, no handler and no buffer, may run at the end."""
+        try:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            self._told.close_writing()
+            self._answered.close_reading()
+            for part in work(self._told.read):
+                self._answered.write(part)
+        finally:
+            os._exit(0)
 
 
-def _pipe() -> tuple[int, int]:
-    reading, writing = os.pipe()
-    # Not every system has pipes of another size, or lets everybody have large ones.
-    with suppress(ImportError, AttributeError, OSError):
-        import fcntl
+class _Channel:
+    """Carries parts from one process to its copy, or back; a context manager, at whose end it is closed.
 
-        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-    return reading, writing
+    What is written lies in a file without a name, a pipe says how much: who writes never waits for a reader.
+    """
+
+    def __init__(self) -> None:
+        self._reading, self._writing = os.pipe()
+        self._file = _nameless_file()
+        self._offset = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close_reading()
+        self.close_writing()
+        os.close(self._file)
+
+    def close_reading(self) -> None:
+        """Let go of the end that reads: where nobody has it, a writer is told so."""
+        if self._reading >= 0:
+            os.close(self._reading)
+            self._reading = -1
+
+    def close_writing(self) -> None:
+        """Let go of the end that writes: where nobody has it, a reader is told so."""
+        if self._writing >= 0:
+            os.close(self._writing)
+            self._writing = -1
+
+    def write(self, part: bytes) -> None:
+        """Write a part; OSError where nobody reads any more, or no room is left."""
+        view = memoryview(part)
+        while view:
+            written = os.pwrite(self._file, view, self._offset)
+            self._offset += written
+            view = view[written:]
+        os.write(self._writing, len(part).to_bytes(_HEADER_BYTES, "little"))
+
+    def read(self) -> bytes | None:
+        """Wait for the next part; None where no more comes."""
+        header = os.read(self._reading, _HEADER_BYTES)
+        if len(header) < _HEADER_BYTES:
+            return None
+        part = bytearray()
+        length = int.from_bytes(header, "little")
+        while len(part) < length and (chunk := os.pread(self._file, length - len(part), self._offset)):
+            part += chunk
+            self._offset += len(chunk)
+        return bytes(part) if len(part) == length else None
 
 
-def _work_and_exit(
-    work: Callable[[], Iterable[bytes]], writing: int, before: set[int | signal.Signals]
-) -> None:
-    """Be the copy: nothing that it has inherited, no handler and no buffer, may run when it ends."""
-    try:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        with open(writing, "wb") as stream:
-            for part in work():
-                write_parts(stream, (part,))
-                stream.flush()
-    finally:
-        os._exit(0)
+def _nameless_file() -> int:
+    # Not every system has files in memory.
+    with suppress(AttributeError, OSError):
+        return os.memfd_create("ferroaudit")
+    # Takes long to load.
+    import tempfile
+
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())

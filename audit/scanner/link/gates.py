@@ -31,11 +31,13 @@ class Gate(NamedTuple):
 class Gates:
     """Functions that check the opt-in, by index."""
 
-    def __init__(self, graph: CallGraph) -> None:
+    def __init__(self, graph: CallGraph, found: dict[int, Gate] | None = None) -> None:
+        """Find them, unless it is known what another process found in the same workspace."""
         self._graph = graph
         self._text = any_pattern(graph.profile.gate.environment_patterns)
-        self.found: dict[int, Gate] = {}
-        self._find()
+        self.found: dict[int, Gate] = found or {}
+        if found is None:
+            self._find()
 
     def is_gate_read(self, function: Fn, call: Call) -> bool:
         """Say whether a call reads the opt-in variable of the environment."""

@@ -101,6 +101,11 @@ class CallGraph:
         """The names of the macros that the workspace defines."""
         return frozenset(macro.name for unit in self.workspace.units.values() for macro in unit.facts.macros)
 
+    def prepare(self) -> None:
+        """Put together now what all effects and all rules ask for: copies of this process have it then."""
+        calls = self.calls_by_name
+        del calls
+
     def calling(self, names: Iterable[str]) -> frozenset[int]:
         """Return the functions with a call of one of these names: most have none, and need no closer look."""
         known = self.calls_by_name

@@ -19,15 +19,17 @@ _ALLOCATION = re.compile(r"^(?:alloc|free|len|device|ordinal|numel|shape|size|as
 class Launches:
     """Functions by index, with the reason."""
 
-    def __init__(self, graph: CallGraph) -> None:
+    def __init__(self, graph: CallGraph, found: dict[int, Reason] | None = None) -> None:
+        """Find them, unless it is known what another process found in the same workspace."""
         self._graph = graph
         self._pattern = any_pattern(graph.profile.launch.call_patterns)
         self._names = graph.launch_names
         self._modules = frozenset(graph.profile.launch.modules)
         words = graph.profile.launch
         self._backend_words = Mentions(words.backend_accessors + words.backend_traits)
-        self.found: dict[int, Reason] = {}
-        self._find()
+        self.found: dict[int, Reason] = found or {}
+        if found is None:
+            self._find()
 
     def is_launch(self, function: Fn, call: Call) -> bool:
         """Say whether a call puts work on the device by itself."""

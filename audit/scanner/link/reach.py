@@ -22,9 +22,6 @@ _PATH = re.compile(r"\b(?:\w+::)+[a-z_]\w*\b(?!\s*(?:\(|::|<))")
 _TYPE_NAME = re.compile(r"\b[A-Z]\w*")
 _OTHER_SHAPE = re.compile(rf"{_SHAPE}\s*(!=|==)\s*{_SHAPE}")
 
-# The tested functions with a test each, the names of tested functions that macros make, who opens a device.
-Told = tuple[dict[int, int], list[str], list[int]]
-
 
 class Reach:
     """Finds which functions the tests that open a device run.
@@ -86,17 +83,10 @@ class Reach:
         }
         return frozenset(self.made.closure(called))
 
-    def told(self) -> Told:
-        """Tell another process, by numbers, what took long to find out."""
-        tested = {index: test.index for index, test in self.tested.items()}
-        return tested, sorted(self.tested_made), sorted(self._opening)
-
-    def take(self, told: Told) -> None:
-        """Take what `told` says of the same workspace."""
-        tested, made, opening = told
-        self.tested = {index: self.functions[test] for index, test in tested.items()}
-        self.tested_made = frozenset(made)
-        self._opening = frozenset(opening)
+    def settle(self) -> None:
+        """Find out now what tests run, by the call graph alone."""
+        tested = self.tested
+        del tested
 
     def callees(self, function: Fn) -> tuple[Fn, ...]:
         """Return what a function calls, as far as it can be told."""

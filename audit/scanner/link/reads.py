@@ -45,15 +45,23 @@ class Read(NamedTuple):
 class Reads:
     """Reads by function index, in source order."""
 
-    def __init__(self, graph: CallGraph, launches: Launches, pardons: Pardons) -> None:
+    def __init__(
+        self,
+        graph: CallGraph,
+        launches: Launches,
+        pardons: Pardons,
+        found: dict[int, tuple[Read, ...]] | None = None,
+    ) -> None:
+        """Find them, unless it is known what another process found in the same workspace."""
         self._graph = graph
         self._launches = launches
         self._pardons = pardons
         self._loads = Loads(graph)
         self._host_name = any_pattern(graph.profile.transfer.host_name_patterns)
         self._host_only = any_pattern(graph.profile.transfer.host_only_patterns)
-        self.found: dict[int, tuple[Read, ...]] = {}
-        self._find()
+        self.found: dict[int, tuple[Read, ...]] = found or {}
+        if found is None:
+            self._find()
 
     def _find(self) -> None:
         pending: dict[int, list[Read]] = defaultdict(list)

@@ -17,12 +17,14 @@ _ASKS_FOR_GRADIENT = re.compile(r"\s*[\w.]+\.requires_grad\(\)\s*")
 class Rejections:
     """Functions by index, with the reason."""
 
-    def __init__(self, graph: CallGraph, launches: Launches) -> None:
+    def __init__(self, graph: CallGraph, launches: Launches, found: dict[int, Reason] | None = None) -> None:
+        """Find them, unless it is known what another process found in the same workspace."""
         self._graph = graph
         self._launches = launches
         self._refusing = frozenset(graph.profile.transfer.refusing_accessors)
-        self.found: dict[int, Reason] = {}
-        self._find()
+        self.found: dict[int, Reason] = found or {}
+        if found is None:
+            self._find()
 
     def _find(self) -> None:
         telling = self._graph.erring | self._graph.calling(self._refusing)

@@ -40,15 +40,26 @@ class Summaries:
         self.tests = self.graph.tests
         self.operands = self.graph.operands
 
-    def settle(self) -> None:
-        """Work all effects out now: copies of this process have them then."""
-        for effects in (self.launching, self.gates, self.rejecting, self.reads):
-            del effects
+    def take(
+        self,
+        *,
+        launching: dict[int, Reason] | None = None,
+        gates: dict[int, Gate] | None = None,
+        rejecting: dict[int, Reason] | None = None,
+        reads: dict[int, tuple[Read, ...]] | None = None,
+    ) -> None:
+        """Take effects that another process has worked out for the same workspace.
 
-    def settle_launches(self) -> None:
-        """Work out now what launches, the first of the effects."""
-        launching = self.launching
-        del launching
+        Each builds on those before it, which must be there already, or be taken with it.
+        """
+        if launching is not None:
+            self._launches = Launches(self.graph, launching)
+        if gates is not None:
+            self._gates = Gates(self.graph, gates)
+        if rejecting is not None:
+            self._rejections = Rejections(self.graph, self._launches, rejecting)
+        if reads is not None:
+            self._reads = Reads(self.graph, self._launches, self._pardons, reads)
 
     @cached_property
     def _launches(self) -> Launches:

@@ -21,7 +21,7 @@ from audit.scanner import pipeline, processes
 from audit.scanner.extract import extract
 from audit.scanner.extract.worker import read_parts, write_parts
 from audit.scanner.pipeline import scan
-from audit.scanner.processes import ExtractingProcess, ForkedCopy
+from audit.scanner.processes import ExtractingProcess, ForkedCopy, Hear
 from audit.scanner.profile import load_profile
 from audit.scanner.report import Result, ScanReport
 from audit.scanner.source.memory import MemorySource
@@ -98,7 +98,7 @@ def test_a_part_that_is_cut_off_is_left_out() -> None:
 
 
 def test_a_copy_answers_what_it_worked_out() -> None:
-    with ForkedCopy(lambda: [b"x" * 2_000_000, b"", str(os.getpid()).encode()]) as copy:
+    with ForkedCopy(lambda _: [b"x" * 2_000_000, b"", str(os.getpid()).encode()]) as copy:
         assert copy.answer() == b"x" * 2_000_000
         assert copy.answer() == b""
         assert int(copy.answer() or b"0") not in (0, os.getpid())
@@ -106,7 +106,7 @@ def test_a_copy_answers_what_it_worked_out() -> None:
 
 
 def test_a_part_is_there_before_the_copy_works_on_the_next() -> None:
-    def work() -> Iterator[bytes]:
+    def work(_: Hear) -> Iterator[bytes]:
         yield b"first"
         signal.pause()
 
@@ -114,8 +114,68 @@ def test_a_part_is_there_before_the_copy_works_on_the_next() -> None:
         assert copy.answer() == b"first"
 
 
+def test_a_copy_hears_what_it_is_told_in_that_order() -> None:
+    def work(hear: Hear) -> Iterator[bytes]:
+        while (part := hear()) is not None:
+            yield part.upper()
+
+    with ForkedCopy(work) as copy:
+        copy.tell(b"one")
+        assert copy.answer() == b"ONE"
+        copy.tell(b"")
+        copy.tell(b"two")
+        assert (copy.answer(), copy.answer()) == (b"", b"TWO")
+
+
+def test_neither_waits_until_the_other_listens() -> None:
+    # More than fits into a pipe, in both directions.
+    large = b"x" * 2_000_000
+
+    def work(hear: Hear) -> Iterator[bytes]:
+        yield large
+        yield large
+        yield str((hear(), hear()) == (large, large)).encode()
+
+    with ForkedCopy(work) as copy:
+        copy.tell(large)
+        copy.tell(large)
+        assert (copy.answer(), copy.answer(), copy.answer()) == (large, large, b"True")
+
+
+def test_a_copy_that_can_not_be_told_comes_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    def work(hear: Hear) -> Iterator[bytes]:
+        yield b"first"
+        yield hear() or b"nothing was told"
+
+    with ForkedCopy(work) as copy:
+        assert copy.answer() == b"first"
+        monkeypatch.setattr(os, "pwrite", full)
+        copy.tell(b"something")
+        monkeypatch.undo()
+        assert copy.answer() == b"nothing was told"
+        copy.tell(b"more")
+        assert copy.answer() is None
+
+
+def test_a_copy_that_is_gone_can_be_told_anything() -> None:
+    with ForkedCopy(lambda _: []) as copy:
+        assert copy.answer() is None
+        copy.tell(b"something")
+        assert copy.answer() is None
+
+
+def test_without_files_in_memory_there_are_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "memfd_create", raising=False)
+    with ForkedCopy(lambda hear: [hear() or b""]) as copy:
+        copy.tell(b"told")
+        assert copy.answer() == b"told"
+
+
 def test_a_copy_whose_work_fails_answers_what_it_had_before() -> None:
-    def fail() -> Iterator[bytes]:
+    def fail(_: Hear) -> Iterator[bytes]:
         yield b"first"
         raise ValueError("no answer")
 
@@ -129,7 +189,7 @@ def test_a_process_with_other_threads_is_not_copied() -> None:
     other = threading.Thread(target=is_over.wait)
     other.start()
     try:
-        with ForkedCopy(lambda: [b"copied"]) as copy:
+        with ForkedCopy(lambda _: [b"copied"]) as copy:
             assert copy.answer() is None
     finally:
         is_over.set()
@@ -142,6 +202,24 @@ def test_several_processes_find_what_one_finds() -> None:
     assert three.results == one.results
     assert three.manifest == one.manifest
     assert three.rule_runs == one.rule_runs
+
+
+@pytest.mark.parametrize("delivered", range(4))
+def test_a_scan_whose_copy_answers_in_part_finds_the_same(
+    monkeypatch: pytest.MonkeyPatch, delivered: int
+) -> None:
+    expected, answers = scanned(1), 0
+    answer = ForkedCopy.answer
+
+    def answer_at_first(copy: ForkedCopy) -> bytes | None:
+        nonlocal answers
+        answers += 1
+        return answer(copy) if answers <= delivered else None
+
+    monkeypatch.setattr(ForkedCopy, "answer", answer_at_first)
+    found = scanned(2)
+    assert answers >= delivered
+    assert (found.results, found.rule_runs) == (expected.results, expected.rule_runs)
 
 
 @pytest.mark.parametrize("command", [("/no/such/program",), (sys.executable, "-c", "")])
