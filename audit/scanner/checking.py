@@ -1,4 +1,4 @@
-"""Let rules look at a linked workspace, some of them in copies of this process where there are two."""
+"""Let rules look at a linked workspace, some of them in a copy of this process where there are two."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class Checking:
     """Lets rules look at a workspace whose effects are not worked out yet; a context manager.
 
     Where there are two processes, this one works the effects out, and tells a copy of itself each of them as
-    soon as it is there. Meanwhile the copy runs the rules that ask for little; then it finds half of the host
-    paths, and the stand-ins, and runs some more rules, while this process finds the other half and runs the
-    rest. What the copy finds out about files on its way is handed to `recalled`. Whatever it does not deliver
-    is done here.
+    soon as it is there. Meanwhile the copy runs the rules that ask for little; then it finds a part of the
+    host paths, and the stand-ins, and runs some more rules, while this process finds the other paths and runs
+    the rest. What the copy finds out about files on its way is handed to `recalled`. Whatever it does not
+    deliver is done here.
     """
 
     def __init__(
@@ -97,12 +97,12 @@ class Checking:
     def _asking_stand_ins(self) -> list[Rule]:
         return self._named(_ASK_STAND_INS)
 
-    def _halves(self) -> tuple[Sequence[int], Sequence[int]]:
+    def _portions(self) -> tuple[Sequence[int], Sequence[int]]:
         """Return the functions whose host paths this process finds, and those that are left to its copy."""
         reading = self._judgement.paths.reading if self._asking_paths or self._asking_stand_ins else ()
         # The copy has to find the stand-ins, too.
-        share = len(reading) * 3 // 5
-        return reading[:share], reading[share:]
+        own = len(reading) * 3 // 5
+        return reading[:own], reading[own:]
 
     # -- here, beside the copy ---------------------------------------------------------------------------
 
@@ -113,7 +113,7 @@ class Checking:
     def _check_beside(self, copy: ForkedCopy) -> Found:
         """Run the rules; those that the copy was to run and has not are left out."""
         judgement = self._judgement
-        ours, theirs = self._halves()
+        ours, theirs = self._portions()
         if ours or theirs:
             paths = judgement.paths.within(ours)
             answer = copy.answer()
@@ -147,15 +147,11 @@ class Checking:
         if self._named(_ASK_REACH):
             # It asks for no effect.
             judgement.reach.settle()
-        if not self._take(hear()):
-            return
-        told |= self._seen(_EARLY)
-        if not self._take(hear()):
-            return
-        told |= self._seen(_NEXT)
-        if not self._take(hear()):
-            return
-        _, ours = self._halves()
+        for names in (_EARLY, _NEXT, frozenset[str]()):
+            if not self._take(hear()):
+                return
+            told |= self._seen(names)
+        _, ours = self._portions()
         if ours:
             yield dump(judgement.paths.within(ours))
         if self._asking_stand_ins:
