@@ -31,7 +31,8 @@ _NEXT = frozenset({"deferred-kernel"})
 # These ask for all effects, but for no host path.
 _LATE = frozenset({"comment-only-gap", "missing-gpu-test"})
 _ELSEWHERE = _EARLY | _NEXT | _LATE
-_ASK_REACH = frozenset({"disabled-gpu-test", "missing-gpu-test"})
+_ASKS_REACH = frozenset({"missing-gpu-test"})
+_ASKS_NOTHING = frozenset({"broken-ptx"})
 _ASK_STAND_INS = frozenset({"silent-fallback", "ungated-warning"})
 
 Found = dict[str, "list[Candidate]"]
@@ -55,14 +56,16 @@ class Checking:
         self._judgement = judgement
         self._rules = rules
         self._recalled = recalled
-        self._shares = jobs > 1 and any(rule.name not in _EARLY for rule in rules)
+        # Where one process has nothing to do, two cost more than they gain.
+        self._shares = jobs > 1 and 0 < len(self._named(_ELSEWHERE)) < len(rules)
         self._running = ExitStack()
         self._copy: ForkedCopy | None = None
 
     def __enter__(self) -> Self:
         if self._shares:
             self._judgement.summaries.graph.prepare()
-            self._copy = self._running.enter_context(ForkedCopy(self._work))
+            copy = self._running.enter_context(ForkedCopy(self._work))
+            self._copy = copy if copy.is_there else None
         return self
 
     def __exit__(
@@ -91,7 +94,8 @@ class Checking:
 
     @cached_property
     def _asking_paths(self) -> list[Rule]:
-        return [rule for rule in self._rules if rule.name not in _ELSEWHERE | _ASK_STAND_INS]
+        others = _ELSEWHERE | _ASK_STAND_INS | _ASKS_NOTHING
+        return [rule for rule in self._rules if rule.name not in others]
 
     @cached_property
     def _asking_stand_ins(self) -> list[Rule]:
@@ -128,12 +132,12 @@ class Checking:
 
     def _taken(self, answer: bytes) -> Found:
         """Return what the copy has seen, and take what it has found out on its way."""
-        told, learned = marshal.loads(answer)  # noqa: S302  from a copy of this process
+        written, learned = marshal.loads(answer)  # noqa: S302  from a copy of this process
         if self._recalled is not None:
             self._recalled.add(learned)
         found: Found = {}
         for rule, (seen, identities) in zip(
-            self._named(_ELSEWHERE), load(told, self._judgement), strict=True
+            self._named(_ELSEWHERE), load(written, self._judgement), strict=True
         ):
             take_identities(rule, seen, identities)
             found[rule.id] = seen
@@ -143,22 +147,22 @@ class Checking:
 
     def _work(self, hear: Hear) -> Iterator[bytes]:
         judgement = self._judgement
-        told: dict[str, Seen] = {}
-        if self._named(_ASK_REACH):
+        known: dict[str, Seen] = {}
+        if self._named(_ASKS_REACH):
             # It asks for no effect.
             judgement.reach.settle()
         for names in (_EARLY, _NEXT, frozenset[str]()):
             if not self._take(hear()):
                 return
-            told |= self._seen(names)
+            known |= self._seen(names)
         _, ours = self._portions()
         if ours:
             yield dump(judgement.paths.within(ours))
         if self._asking_stand_ins:
             yield dump(judgement.stand_ins_on_failure)
-        told |= self._seen(_LATE)
+        known |= self._seen(_LATE)
         learned = self._recalled.learned() if self._recalled is not None else {}
-        seen = [told[rule.id] for rule in self._named(_ELSEWHERE)]
+        seen = [known[rule.id] for rule in self._named(_ELSEWHERE)]
         yield marshal.dumps((dump(seen), learned))
 
     def _take(self, effects: bytes | None) -> bool:
@@ -210,5 +214,5 @@ def dump(found: object) -> bytes:
 
 
 def load(data: bytes, judgement: Judgement) -> Any:
-    """Read back what a copy of this process has written; nothing else may be read so."""
+    """Read what this process or a copy of it has written; nothing else may be read so."""
     return _Reader(BytesIO(data), judgement).load()

@@ -96,11 +96,17 @@ class ForkedCopy:
         self._channels = ExitStack()
         if not hasattr(os, "fork") or threading.active_count() > 1:
             return
-        # No room for files: then there is no copy.
-        with suppress(OSError):
+        try:
             self._told = self._channels.enter_context(_Channel())
             self._answered = self._channels.enter_context(_Channel())
             self._fork(work)
+        except OSError:
+            # No room for files, or for a process: then there is no copy.
+            self._channels.close()
+        except BaseException:
+            # An interrupt that came while it was made: nobody else could end it.
+            self._end()
+            raise
 
     def _fork(self, work: Callable[[Hear], Iterable[bytes]]) -> None:
         # An interrupt between the fork and the copy's own handler would be answered twice.
@@ -120,11 +126,20 @@ class ForkedCopy:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._end()
+
+    def _end(self) -> None:
         self._channels.close()
         if self._process_id:
-            os.kill(self._process_id, signal.SIGKILL)
-            with suppress(ChildProcessError):
+            # Where nobody waits for processes, the system has done so.
+            with suppress(ProcessLookupError, ChildProcessError):
+                os.kill(self._process_id, signal.SIGKILL)
                 os.waitpid(self._process_id, 0)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether a copy was made."""
+        return bool(self._process_id)
 
     def tell(self, part: bytes) -> None:
         """Tell the copy something, and wait for nothing; a copy that can't be told comes to an end."""
@@ -164,9 +179,13 @@ class _Channel:
     """
 
     def __init__(self) -> None:
-        self._reading, self._writing = os.pipe()
         self._file = _nameless_file()
         self._offset = 0
+        try:
+            self._reading, self._writing = os.pipe()
+        except OSError:
+            os.close(self._file)
+            raise
 
     def __enter__(self) -> Self:
         return self

@@ -102,7 +102,7 @@ class CallGraph:
         return frozenset(macro.name for unit in self.workspace.units.values() for macro in unit.facts.macros)
 
     def prepare(self) -> None:
-        """Put together now what all effects and all rules ask for: copies of this process have it then."""
+        """Put the calls by name together now, which all effects ask for: copies of this process have them."""
         calls = self.calls_by_name
         del calls
 

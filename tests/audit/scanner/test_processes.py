@@ -9,15 +9,16 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
 from audit.rules import RULES
-from audit.scanner import pipeline, processes
+from audit.scanner import checking, pipeline, processes
 from audit.scanner.extract import extract
 from audit.scanner.extract.worker import read_parts, write_parts
 from audit.scanner.pipeline import scan
@@ -184,6 +185,67 @@ def test_a_copy_whose_work_fails_answers_what_it_had_before() -> None:
         assert copy.answer() is None
 
 
+def test_an_interrupt_while_a_copy_is_made_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    fork, files = os.fork, open_files()
+
+    def interrupted() -> int:
+        process_id = fork()
+        if process_id:
+            made.append(process_id)
+            signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+        return process_id
+
+    monkeypatch.setattr(os, "fork", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ForkedCopy(lambda hear: [hear() or b""])
+    (process_id,) = made
+    with pytest.raises(ChildProcessError):
+        os.waitpid(process_id, 0)
+    assert open_files() == files
+
+
+@pytest.mark.parametrize("call", ["pipe", "memfd_create", "fork"])
+def test_without_room_for_a_copy_there_is_none_and_nothing_stays_open(
+    monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    def full(*_: object) -> NoReturn:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    files = open_files()
+    monkeypatch.setattr(os, call, full, raising=False)
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    with ForkedCopy(lambda _: [b"copied"]) as copy:
+        assert not copy.is_there
+        assert copy.answer() is None
+        copy.tell(b"nobody")
+    assert open_files() == files
+
+
+def test_a_copy_that_the_system_has_waited_for_is_no_error() -> None:
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        with ForkedCopy(lambda _: [b"copied"]) as copy:
+            assert (copy.answer(), copy.answer()) == (b"copied", None)
+            with pytest.raises(ChildProcessError):
+                os.waitpid(-1, 0)
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+
+def test_nothing_stays_open_behind_a_copy() -> None:
+    files = open_files()
+    with ForkedCopy(lambda hear: [hear() or b""]) as copy:
+        copy.tell(b"told")
+        assert copy.answer() == b"told"
+    assert open_files() == files
+
+
+def open_files() -> int:
+    """Return how many files this process has open."""
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
 def test_a_process_with_other_threads_is_not_copied() -> None:
     is_over = threading.Event()
     other = threading.Thread(target=is_over.wait)
@@ -194,6 +256,31 @@ def test_a_process_with_other_threads_is_not_copied() -> None:
     finally:
         is_over.set()
         other.join()
+
+
+@pytest.mark.parametrize(
+    ("names", "is_shared"),
+    [
+        (("missing-gpu-test", "unstructured-error"), False),
+        (("silent-fallback", "reference-punt"), False),
+        (("missing-gpu-test", "silent-fallback"), True),
+    ],
+)
+def test_rules_are_shared_where_both_processes_have_some(
+    monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...], is_shared: bool
+) -> None:
+    made: list[ForkedCopy] = []
+
+    class Noted(ForkedCopy):
+        def __init__(self, work: Callable[[Hear], Iterable[bytes]]) -> None:
+            super().__init__(work)
+            made.append(self)
+
+    monkeypatch.setattr(checking, "ForkedCopy", Noted)
+    rules = [rule for rule in RULES if rule.name in names]
+    found = scan(MemorySource(FILES), profile=load_profile(), rules=rules, jobs=2)
+    assert found.results == scan(MemorySource(FILES), profile=load_profile(), rules=rules).results
+    assert bool(made) is is_shared
 
 
 def test_several_processes_find_what_one_finds() -> None:
