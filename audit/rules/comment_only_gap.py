@@ -106,6 +106,10 @@ class CommentOnlyGap(Rule):
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield the first comment of a function that states a gap the function has."""
         gate = any_pattern(judgement.profile.gate.environment_patterns)
+        # What a comment says of the line below it is told there.
+        told = {
+            (one.function.index, one.function.unit.line(one.start)) for one in judgement.stand_ins_on_failure
+        }
         by_path: dict[str, list[Fn]] = {}
         for function in judgement.product_functions:
             by_path.setdefault(function.unit.path, []).append(function)
@@ -121,7 +125,7 @@ class CommentOnlyGap(Rule):
                 if block.is_module_doc or _REFUSES.search(block.text):
                     continue
                 holder = function_at(functions, block)
-                if holder is None or holder.index in seen:
+                if holder is None or holder.index in seen or (holder.index, block.last_line + 1) in told:
                     continue
                 gap = _gap(block.text, in_gpu_code=judgement.is_gpu_located(holder))
                 if gap is None or not _has_gap(judgement, holder) or _is_asked_for(holder, block, gate):

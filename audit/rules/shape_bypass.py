@@ -105,6 +105,32 @@ class ShapeBypass(Rule):
             """,
         ),
         Example(
+            "data that are read in two types, in one place",
+            """
+            pub fn penalized(logits: &Tensor, penalty: f32) -> Result<Tensor> {
+                let values = if logits.dtype() != DType::F32 {
+                    logits.to_dtype(DType::F32)?.to_vec1::<f32>()?  //~ FT011
+                } else {
+                    logits.to_vec1::<f32>()?
+                };
+                let values = values.iter().map(|one| one / penalty).collect::<Vec<f32>>();
+                Tensor::from_vec(values, logits.shape(), logits.device())
+            }
+
+            pub fn repeated(logits: &Tensor, penalty: f32) -> Result<Tensor> {
+                let values = if logits.dtype() == DType::F32 {
+                    logits.to_vec1::<f32>()?  //~ FT011
+                } else {
+                    logits.to_dtype(DType::F32)?.to_vec1::<f32>()?
+                };
+                let values = values.iter().map(|one| one * penalty).collect::<Vec<f32>>();
+                Tensor::from_vec(values, logits.shape(), logits.device())
+            }
+            """,
+            path="src/lib.rs",
+            profile="candle",
+        ),
+        Example(
             "one dtype on the device, the rest on the host",
             """
             pub fn conv(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {

@@ -261,4 +261,17 @@ VALID = (
         """,
         path="ferrotorch-core/src/lib.rs",
     ),
+    Example(
+        "comment above a fallback that is a result of its own",
+        """
+        pub fn penalized(logits: &Tensor, penalty: f32) -> Result<Tensor> {
+            // Fall back to the CPU when no AMD GPU is present.
+            let device = Device::new_cuda(0).unwrap_or(Device::Cpu);
+            let values = logits.to_vec1::<f32>()?;
+            let values = values.iter().map(|one| one / penalty).collect::<Vec<f32>>();
+            Tensor::from_vec(values, logits.shape(), &device)
+        }
+        """,
+        profile="candle",
+    ),
 )

@@ -37,6 +37,11 @@ class CommentBlock:
         return _mark(self.unit, self.start) in (b"//!", b"/*!")
 
     @property
+    def last_line(self) -> int:
+        """The line that the block ends in."""
+        return self.unit.line(self.end)
+
+    @property
     def is_doc(self) -> bool:
         """Whether the block documents an item."""
         return self.unit.data[self.start : self.start + 3] in (b"///", b"/**")

@@ -27,6 +27,9 @@ from audit.scanner.link.uses import Use, Uses
 from audit.scanner.profile import any_pattern
 
 _ASKS_DTYPE = re.compile(r"\bdtype\b")
+_BRANCHES = (RegionKind.ARM, RegionKind.THEN, RegionKind.ELSE)
+# The same data, in another type.
+_CONVERTED = re.compile(r"\.to_dtype\([^()]*\)\??$")
 
 
 class HostPath(NamedTuple):
@@ -153,15 +156,16 @@ class HostPaths:
     def _arm_before(
         self, function: Fn, branch: int, others: Mapping[int, list[Read]], reads: list[Read]
     ) -> int:
-        """Return the first of the arms that read one and the same data in the types it may be of."""
+        """Return the first of the branches that read one and the same data in the types it may be of."""
         regions = function.facts.regions
         region = regions[branch]
         subject = function.text(region.condition_start, region.condition_end)
-        operand = reads[0].operand.lstrip("&")
-        if region.kind != RegionKind.ARM or not _ASKS_DTYPE.search(subject):
+        if region.kind not in _BRANCHES or not _ASKS_DTYPE.search(subject):
             return branch
+        operand = _CONVERTED.sub("", reads[0].operand.lstrip("&"))
         group = (one for one in others if regions[one].group_start == region.group_start)
-        return next((one for one in group if others[one][0].operand.lstrip("&") == operand), branch)
+        same = (one for one in group if _CONVERTED.sub("", others[one][0].operand.lstrip("&")) == operand)
+        return next(same, branch)
 
     def _is_own_way(self, function: Fn, branch: int) -> bool:
         flow = self._summaries.flow(function)
