@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 
 from audit.rules.base import Rule
+from audit.rules.forms.asked_before import AskedBefore
+from audit.rules.forms.asked_examples import ASKED_INVALID, ASKED_VALID
 from audit.rules.forms.error_examples import INVALID
 from audit.rules.forms.error_types import Errors
 from audit.rules.forms.macro_errors import MACRO_INVALID, MACRO_VALID
@@ -45,19 +47,20 @@ class UnstructuredError(Rule):
     ## Known problems
     A macro that the profile doesn't name is not seen, nor a catch-all variant that holds more than a text.
     Left out are macros of crates whose errors are all text (`anyhow`, `eyre`), what a build without the
-    device says, and texts about a wrong argument, a layout, or a part that a model has not on any device.
+    device says, and texts about a wrong argument, a layout, or a part that a model has not on any device;
+    and a dtype that all callers of a function of the crate's own have asked for. What they admit is believed.
     """
 
     id = "FT016"
     name = "unstructured-error"
     level = Level.WARNING
     message = "answers an unsupported GPU case with text"
-    invalid = (*INVALID, *MACRO_INVALID)
-    valid = (*VALID, *MACRO_VALID)
+    invalid = (*INVALID, *MACRO_INVALID, *ASKED_INVALID)
+    valid = (*VALID, *MACRO_VALID, *ASKED_VALID)
 
     def check(self, judgement: Judgement) -> Iterator[Candidate]:
         """Yield the textual answers of product code."""
-        errors = Errors(judgement)
+        errors, asked = Errors(judgement), AskedBefore(judgement)
         yield from absences(judgement, errors)
         key = (_wrong_dtype, errors.answering)
         for function in judgement.product_functions_where(
@@ -65,7 +68,7 @@ class UnstructuredError(Rule):
         ):
             flow = judgement.summaries.flow(function)
             if not errors.is_host_code(function):
-                yield from refusals(judgement, flow, errors)
+                yield from refusals(judgement, flow, errors, asked)
             yield from _wrong_dtype(judgement, flow)
             if _is_conversion(function):
                 yield from _converted(function, errors)

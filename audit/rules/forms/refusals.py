@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from audit.rules.forms.asked_before import AskedBefore, names_asked
 from audit.rules.forms.error_types import GAP, Errors
 from audit.scanner.extract.facts import Call, RegionKind
 from audit.scanner.extract.items import split_list
@@ -70,14 +71,16 @@ _LOCAL = re.compile(r"(?<![\w.])[a-z_]\w*\b(?!\s*(?:\(|::))")
 _UNREACHABLE = re.compile(rb"#\[(?:allow|expect)\([^\]]*\bunreachable_patterns\b[^\]]*\)\]\s*$")
 
 
-def refusals(judgement: Judgement, flow: Flow, errors: Errors) -> Iterator[Candidate]:
+def refusals(judgement: Judgement, flow: Flow, errors: Errors, asked: AskedBefore) -> Iterator[Candidate]:
     """Yield the textual errors of a function that answer an unsupported GPU case."""
     function = flow.function
     graph = judgement.summaries.graph
     if function.index not in graph.erring:
         return
     refused: list[_Taken] = []
-    for call in flow.kept_once(errors.words, lambda: _textual(judgement, function, errors)):
+    textual = flow.kept_once(errors.words, lambda: _textual(judgement, function, errors))
+    operands = [names for call in textual if (names := _operand_by_dtype(flow, call)) is not None]
+    for call in textual:
         text = function.text(call.arguments_start, call.end)
         taken = _taken_before(flow, call)
         if taken is not None and any(known.leaves_nothing_to(taken, function) for known in refused):
@@ -90,6 +93,7 @@ def refusals(judgement: Judgement, flow: Flow, errors: Errors) -> Iterator[Candi
             form
             and not _is_of_what_came_back(judgement, flow, call)
             and not _is_left_out_with_device(judgement, function, call)
+            and not _is_asked_before(flow, call, operands, asked)
         ):
             if taken is not None:
                 refused.append(taken)
@@ -105,6 +109,23 @@ def _textual(judgement: Judgement, function: Fn, errors: Errors) -> tuple[Call, 
         and errors.is_text(function, call)
         and not _is_never_reached(function, call)
     )
+
+
+def _operand_by_dtype(flow: Flow, call: Call) -> frozenset[str] | None:
+    """Return the names of what an error refuses by its dtype; None where it is for something else."""
+    tests = flow.tests_at(call.start, call.region)
+    if not tests or not DTYPE_TEST.search(f"{flow.expand(tests[0].subject)} {tests[0].pattern}"):
+        return None
+    return names_asked(flow, tests[0])
+
+
+def _is_asked_before(flow: Flow, call: Call, operands: list[frozenset[str]], asked: AskedBefore) -> bool:
+    """Say whether no dtype gets to an error, since whoever calls the function admits only others."""
+    operand = _operand_by_dtype(flow, call)
+    if operand is None:
+        return False
+    is_only_one = not any(operand.isdisjoint(other) for other in operands)
+    return asked.by_callers(flow.function, frozenset() if is_only_one else operand)
 
 
 def _is_of_what_came_back(judgement: Judgement, flow: Flow, call: Call) -> bool:

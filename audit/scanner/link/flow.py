@@ -230,7 +230,7 @@ class Flow:
 
         Names of locals stand for the values that they are bound to.
         """
-        condition = _bare(condition)
+        condition = bare(condition)
         if depth == 0 or not condition:
             return None
         for operator, every in (("||", holds), ("&&", not holds)):
@@ -345,7 +345,8 @@ def split_operator(condition: str, operator: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def _bare(condition: str) -> str:
+def bare(condition: str) -> str:
+    """Return a condition without white space and brackets around it."""
     condition = condition.strip()
     while condition.startswith("(") and condition.endswith(")"):
         depth = 0

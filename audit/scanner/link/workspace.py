@@ -110,7 +110,7 @@ class Workspace:
         for scope in unit.facts.scopes:
             if scope.kind != ScopeKind.MODULE or scope.body_end:
                 continue
-            inline = _enclosing_modules(unit, scope)
+            inline = enclosing_modules(unit, scope)
             for candidate in _candidates(scope, folder, own, inline):
                 child = self.units.get(candidate)
                 if child is not None and not child.is_in_module_tree:
@@ -224,7 +224,8 @@ def _enclosing_scopes(unit: Unit, scope: Scope) -> list[Scope]:
     return found
 
 
-def _enclosing_modules(unit: Unit, scope: Scope) -> tuple[str, ...]:
+def enclosing_modules(unit: Unit, scope: Scope) -> tuple[str, ...]:
+    """Return the names of what a scope of a file stands in, outermost first."""
     return tuple(outer.name for outer in reversed(_enclosing_scopes(unit, scope)))
 
 

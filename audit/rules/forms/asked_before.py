@@ -1,0 +1,130 @@
+"""Refusals of a dtype that none gets to: whoever calls the function has asked before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from audit.scanner.extract.facts import Call
+from audit.scanner.judge import Judgement
+from audit.scanner.link.exports import Exports
+from audit.scanner.link.flow import Flow, Test, bare, split_operator
+from audit.scanner.link.unit import Fn
+
+_NAMED = re.compile(r"\b(?:B?F|[UI]|Q)\d+")
+_IS = re.compile(
+    r"\bdtype(?:\(\))?\s*==\s*(?:\w+::)+\w+|\bmatches!\(.*\bdtype\b|\bis_b?f\d+\b|\b(?:is_)?support(?:s|ed)\w*\(",
+    re.DOTALL,
+)
+# No method, function or macro.
+_NAME = re.compile(r"\b[a-z_]\w*\b(?!\s*[(!]|::)")
+_IS_NOT = re.compile(r"\bdtype(?:\(\))?\s*!=\s*(?:\w+::)+\w+")
+
+
+class _Use(NamedTuple):
+    """Where a function is called, or the type is made that calls it later: no call is known then."""
+
+    caller: Fn
+    offset: int
+    call: Call | None = None
+
+
+class AskedBefore:
+    """Answers for one workspace, about functions that only their own crate can name."""
+
+    def __init__(self, judgement: Judgement) -> None:
+        self._judgement = judgement
+        self._exports = Exports(judgement.workspace)
+
+    def by_callers(self, function: Fn, operand: frozenset[str]) -> bool:
+        """Say whether a function is only called, or its type only made, where a dtype was admitted.
+
+        Where a caller admits none, it is those who call it that are asked. `operand` holds the names of what
+        is refused where a function refuses several operands, each by its dtype; else it is empty.
+        """
+        pending, seen = [(function, operand)], {function.index}
+        while pending:
+            one, names = pending.pop()
+            uses = [] if self._exports.may_be_named(one) else list(self._uses(one))
+            if not uses:
+                return False
+            for use in uses:
+                handed = self._handed(one, names, use)
+                if not self._admits(use, handed) and use.caller.index not in seen:
+                    seen.add(use.caller.index)
+                    pending.append((use.caller, handed))
+        return True
+
+    def _handed(self, function: Fn, names: frozenset[str], use: _Use) -> frozenset[str]:
+        """Return the names by which a caller knows what a function has under some names."""
+        if use.call is None or not names:
+            return names
+        parameters = [one.name for one in function.facts.parameters if one.name != "self"]
+        arguments = self._judgement.summaries.resolver.arguments(use.caller, use.call)
+        handed = zip(parameters, arguments[max(0, len(arguments) - len(parameters)) :], strict=False)
+        return names.union(*(_names_in(argument) for name, argument in handed if name in names))
+
+    def _uses(self, function: Fn) -> Iterator[_Use]:
+        found = self._makers(function) if function.trait else self._callers(function)
+        return (one for one in found if self._judgement.summaries.graph.is_examined(one.caller))
+
+    def _callers(self, function: Fn) -> Iterator[_Use]:
+        return (
+            _Use(caller, call.start, call) for caller, call in self._judgement.summaries.callers(function)
+        )
+
+    def _makers(self, function: Fn) -> Iterator[_Use]:
+        """Yield where the functions of a package, its own methods aside, name a type."""
+        name = re.compile(rb"\b%s\b" % re.escape(function.self_type).encode())
+        for unit in self._judgement.workspace.units.values():
+            if unit.package is not function.unit.package:
+                continue
+            for found in name.finditer(unit.data):
+                within = [
+                    one
+                    for one in self._judgement.functions_of(unit)
+                    if one.facts.body_start <= found.start() < one.facts.body_end
+                ]
+                if within and within[-1].self_type != function.self_type:
+                    yield _Use(within[-1], found.start())
+
+    def _admits(self, use: _Use, operand: frozenset[str]) -> bool:
+        flow = self._judgement.summaries.flow(use.caller)
+        return any(
+            _admits(flow, test) and (not operand or not operand.isdisjoint(names_asked(flow, test)))
+            for test in flow.tests_at(use.offset)
+        )
+
+
+def names_asked(flow: Flow, test: Test) -> frozenset[str]:
+    """Return the names in what a test asks, as it is written and as its locals were bound."""
+    subject = test.subject.strip()
+    value = flow.value_of(subject) if subject.isidentifier() else flow.expand(subject)
+    return _names_in(f"{subject} {value}")
+
+
+def _names_in(text: str) -> frozenset[str]:
+    return frozenset(_NAME.findall(text)) - {"self"}
+
+
+def _admits(flow: Flow, test: Test) -> bool:
+    """Say whether a test that holds, or does not, admits some dtypes by name and no others."""
+    if test.pattern:
+        return test.holds and _NAMED.search(test.pattern) is not None
+    return any(
+        _is_admitted(subject, holds=test.holds) for subject in {test.subject, flow.expand(test.subject)}
+    )
+
+
+def _is_admitted(condition: str, *, holds: bool) -> bool:
+    """Say whether a condition that holds, or does not, is true of some dtypes only, which it names."""
+    condition = bare(condition)
+    for operator, of_any in (("||", not holds), ("&&", holds)):
+        parts = split_operator(condition, operator)
+        if len(parts) > 1:
+            told = (_is_admitted(part, holds=holds) for part in parts)
+            return any(told) if of_any else all(told)
+    if condition.startswith("!") and not condition.startswith("!="):
+        return _is_admitted(condition[1:], holds=not holds)
+    return (_IS if holds else _IS_NOT).search(condition) is not None
