@@ -15,7 +15,6 @@ from audit.rules.forms.unknown_examples import DISABLED_VALID
 from audit.scanner.extract.facts import CallKind, ExitKind, MacroDefinition, RegionKind, Scope
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.cfg import Cfg, cfgs_of
-from audit.scanner.link.orphans import Orphans
 from audit.scanner.link.unit import Fn, Unit
 from audit.scanner.report import Level
 
@@ -79,8 +78,7 @@ class DisabledGpuTest(Rule):
         """Yield early returns, probes, ignored tests and gates that never open."""
         probes = Probes(judgement)
         leaving = _leaving_macros(judgement)
-        orphans = Orphans(judgement.workspace)
-        left_out = {path for path, unit in judgement.workspace.units.items() if orphans.has(unit)}
+        left_out = {path for path, unit in judgement.workspace.units.items() if judgement.orphans.has(unit)}
         for function in judgement.workspace.functions:
             if not function.is_test_code or not function.has_body or function.unit.path in left_out:
                 continue

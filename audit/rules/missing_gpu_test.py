@@ -9,7 +9,6 @@ from audit.rules.base import Example, Rule
 from audit.rules.forms.unknown_examples import UNTESTED_INVALID, UNTESTED_VALID
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.made import MadeFunction
-from audit.scanner.link.orphans import Orphans
 from audit.scanner.link.presumed import is_given_away, presumed_names
 from audit.scanner.link.unit import Fn
 from audit.scanner.operations import Operations
@@ -320,13 +319,14 @@ fn multiplies() {
         reach = judgement.reach
         operations = Operations(judgement)
         presumed = presumed_names(judgement.summaries)
-        orphans = Orphans(judgement.workspace)
         for function in operations.all:
             if function.index in reach.tested or function.name in presumed:
                 continue
             if _OPENS.search(function.name) and not _handles_data(judgement, function):
                 continue
-            if not is_given_away(judgement.summaries, function.name) and not orphans.has(function.unit):
+            if not is_given_away(judgement.summaries, function.name) and not judgement.orphans.has(
+                function.unit
+            ):
                 yield _candidate(function, operations.form(function))
         for made in reach.made.all:
             if made.name in reach.tested_made or made.name in presumed:

@@ -11,6 +11,7 @@ from audit.scanner.extract.facts import Call
 from audit.scanner.fingerprint import fingerprints
 from audit.scanner.identity import identity_of
 from audit.scanner.link.flow import Test
+from audit.scanner.link.orphans import Orphans
 from audit.scanner.link.paths import HostPath, HostPaths
 from audit.scanner.link.reach import Reach
 from audit.scanner.link.stand_ins import StandIn
@@ -40,6 +41,7 @@ PRECEDENCE = (
 )
 _SNIPPET_LINES = 60
 _GUARD_LINES = 4
+_ORPHAN = "no module declares the file: no build compiles it"
 
 
 class Step(NamedTuple):
@@ -111,6 +113,11 @@ class Judgement:
         return tuple(
             one for function in self.product_functions for one in self.paths.stand_ins.on_failure(function)
         )
+
+    @cached_property
+    def orphans(self) -> Orphans:
+        """The files that no build compiles."""
+        return Orphans(self.workspace)
 
     @cached_property
     def reach(self) -> Reach:
@@ -275,7 +282,8 @@ def judge(
     )
     prints = fingerprints([identity_of(rule, candidate) for rule, candidate in ordered])
     results = [
-        _result(rule, candidate, partial) for (rule, candidate), partial in zip(ordered, prints, strict=True)
+        _result(judgement, rule, candidate, partial)
+        for (rule, candidate), partial in zip(ordered, prints, strict=True)
     ]
     results.sort(
         key=lambda result: (
@@ -337,14 +345,17 @@ def _with_rejected_kernel(
     )
 
 
-def _result(rule: Rule, candidate: Candidate, partial: Mapping[str, str]) -> Result:
+def _result(judgement: Judgement, rule: Rule, candidate: Candidate, partial: Mapping[str, str]) -> Result:
+    message, properties = candidate.message or rule.message, candidate.properties
+    if judgement.orphans.has(candidate.unit):
+        message, properties = f"{message}; {_ORPHAN}", {**properties, "notCompiled": _ORPHAN}
     package = candidate.unit.package
     snippet = candidate.unit.lines(candidate.start, candidate.end).split("\n")[:_SNIPPET_LINES]
     region = candidate.unit.region(candidate.start, candidate.end)
     return Result(
         rule_id=rule.id,
         level=candidate.level or rule.level,
-        message=candidate.message or rule.message,
+        message=message,
         path=candidate.unit.path,
         region=region,
         symbol=candidate.symbol,
@@ -363,5 +374,5 @@ def _result(rule: Rule, candidate: Candidate, partial: Mapping[str, str]) -> Res
         ),
         snippet="\n".join(snippet),
         suppressions=suppressions_for(rule.id, rule.name, region.start_line, candidate.unit.allowances),
-        properties=candidate.properties,
+        properties=properties,
     )

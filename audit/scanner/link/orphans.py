@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 
 from audit.scanner.link.unit import Unit
 from audit.scanner.link.workspace import Workspace
@@ -42,10 +43,22 @@ class Orphans:
         folder = unit.package.folder if unit.package is not None else ""
         known = self._declared.get(folder)
         if known is None:
-            known = self._declared[folder] = frozenset(
-                (found[1] or found[2]).decode()
-                for other in self._workspace.units.values()
-                if other.package is unit.package
-                for found in _DECLARED.finditer(other.data)
-            )
+            own = (one for one in self._workspace.units.values() if one.package is unit.package)
+            known = frozenset().union(*(one.told_once(_declared_in, _declared_in) for one in own))
+            self._declared[folder] = known
         return known
+
+
+def _declared_in(unit: Unit) -> frozenset[str]:
+    """Return the names of the files that a file declares, in no comment."""
+    comments = unit.facts.comments
+    return frozenset(
+        (found[1] or found[2]).decode()
+        for found in _DECLARED.finditer(unit.data)
+        if not _is_within(comments, found.start())
+    )
+
+
+def _is_within(spans: tuple[tuple[int, int], ...], offset: int) -> bool:
+    index = bisect_right(spans, (offset, offset)) - 1
+    return index >= 0 and offset < spans[index][1]
