@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 from audit.rules.base import Rule
 from audit.rules.forms.asked_before import AskedBefore
-from audit.rules.forms.asked_examples import ASKED_INVALID, ASKED_VALID
+from audit.rules.forms.asked_examples import ASKED_VALID
 from audit.rules.forms.error_examples import INVALID
 from audit.rules.forms.error_types import Errors
 from audit.rules.forms.macro_errors import MACRO_INVALID, MACRO_VALID
 from audit.rules.forms.refusals import DTYPE_TEST, absences, refusals
 from audit.rules.forms.sound_errors import VALID
+from audit.rules.forms.unasked_examples import UNASKED_INVALID
 from audit.scanner.extract.facts import Call, RegionKind
 from audit.scanner.judge import Candidate, Judgement
 from audit.scanner.link.admitted import is_in_arm_for_type
@@ -55,7 +56,7 @@ class UnstructuredError(Rule):
     name = "unstructured-error"
     level = Level.WARNING
     message = "answers an unsupported GPU case with text"
-    invalid = (*INVALID, *MACRO_INVALID, *ASKED_INVALID)
+    invalid = (*INVALID, *MACRO_INVALID, *UNASKED_INVALID)
     valid = (*VALID, *MACRO_VALID, *ASKED_VALID)
 
     def check(self, judgement: Judgement) -> Iterator[Candidate]:

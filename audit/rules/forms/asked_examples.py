@@ -1,10 +1,10 @@
-"""Examples of `unstructured-error`: dtypes that callers have asked for, or have not."""
+"""Examples of `unstructured-error`: dtypes that every caller has asked for."""
 
 from __future__ import annotations
 
 from audit.rules.base import Example
 
-_OPERATOR = """
+OPERATOR = """
 impl CustomOp1 for LayerNorm {
     fn metal_fwd(&self, x: &MetalStorage, l: &Layout) -> Result<(MetalStorage, Shape)> {
         let name = match x.dtype() {
@@ -17,186 +17,63 @@ impl CustomOp1 for LayerNorm {
 }
 """
 
-ASKED_INVALID = (
-    Example(
-        "dtype that other crates may ask for, and one that a caller admits for another reason",
-        """
-        pub fn gather_cuda(x: &CudaStorage) -> Result<CudaStorage> {
-            match x.dtype() {
-                DType::F16 => launch_half(x),
-                DType::F32 => launch_single(x),
-                dtype => candle::bail!("gather: unsupported dtype {dtype:?}"),  //~ FT016
-            }
-        }
-
-        fn scatter_cuda(x: &CudaStorage) -> Result<CudaStorage> {
-            match x.dtype() {
-                DType::F16 => launch_half(x),
-                DType::F32 => launch_single(x),
-                dtype => candle::bail!("scatter: unsupported dtype {dtype:?}"),  //~ FT016
-            }
-        }
-
-        pub fn both(x: &CudaStorage) -> Result<CudaStorage> {
-            if x.dtype() == DType::U8 {
-                return bytes(x);
-            }
-            if x.is_large() && (x.dtype() == DType::F32 || x.is_small()) {
-                return scatter_cuda(x);
-            }
-            gather_cuda(x)
-        }
-        """,
-        path="src/cuda/gather.rs",
-        profile="candle",
-    ),
-    Example(
-        "one caller that asks, and one that does not",
-        """
-        fn norm_cuda(x: &CudaStorage) -> Result<CudaStorage> {
-            match x.dtype() {
-                DType::F16 => launch_half(x),
-                DType::F32 => launch_single(x),
-                dtype => candle::bail!("norm: unsupported dtype {dtype:?}"),  //~ FT016
-            }
-        }
-
-        pub fn careful(x: &CudaStorage) -> Result<CudaStorage> {
-            if !matches!(x.dtype(), DType::F16 | DType::F32) {
-                return Err(Error::UnsupportedDTypeForOp(x.dtype(), "norm"));
-            }
-            norm_cuda(x)
-        }
-
-        pub fn careless(x: &CudaStorage) -> Result<CudaStorage> {
-            norm_cuda(x)
-        }
-
-        fn scale_cuda(x: &CudaStorage) -> Result<CudaStorage> {
-            match x.dtype() {
-                DType::F16 => launch_half(x),
-                DType::F32 => launch_single(x),
-                dtype => candle::bail!("scale: unsupported dtype {dtype:?}"),  //~ FT016
-            }
-        }
-
-        pub fn for_the_rest(x: &CudaStorage) -> Result<CudaStorage> {
-            match x.dtype() {
-                DType::U8 => bytes(x),
-                _ => scale_cuda(x),
-            }
-        }
-
-        fn shift_cuda(x: &CudaStorage) -> Result<CudaStorage> {
-            match x.dtype() {
-                DType::F16 => launch_half(x),
-                DType::F32 => launch_single(x),
-                dtype => candle::bail!("shift: unsupported dtype {dtype:?}"),  //~ FT016
-            }
-        }
-
-        pub fn either(x: &CudaStorage) -> Result<CudaStorage> {
-            if x.is_flat() || x.is_large() && x.dtype() == DType::F32 {
-                return shift_cuda(x);
-            }
-            slow(x)
-        }
-        """,
-        path="src/cuda/norm.rs",
-        profile="candle",
-    ),
-    Example(
-        "dtype of another operand than the one that the callers ask for",
-        """
-        impl Cache {
-            fn update_cuda<T>(&self, key: &CudaStorage, cache: &CudaStorage) -> Result<()> {
-                let kind = match key.dtype() {
-                    DType::F16 => 0,
-                    DType::F32 => 1,
-                    dtype => candle::bail!("update: unsupported dtype {dtype:?}"),
-                };
-                let cache_kind = match cache.dtype() {
-                    DType::F16 => 0,
-                    DType::F8E4M3 => 3,
-                    dtype => candle::bail!("update: unsupported cache dtype {dtype:?}"),  //~ FT016
-                };
-                let scale_kind = match self.scales.dtype() {
-                    DType::F16 => 0,
-                    DType::F32 => 1,
-                    dtype => candle::bail!("update: unsupported scale dtype {dtype:?}"),  //~ FT016
-                };
-                launch_update(key, cache, kind, cache_kind, scale_kind)
-            }
-
-            pub fn update(&self, new: &CudaStorage, kept: &CudaStorage) -> Result<()> {
-                match new.dtype() {
-                    DType::F16 => self.update_cuda::<f16>(new, kept),
-                    DType::F32 => self.update_cuda::<f32>(new, kept),
-                    dtype => Err(Error::UnsupportedDTypeForOp(dtype, "update")),
-                }
-            }
-        }
-        """,
-        path="src/cuda/cache.rs",
-        profile="candle",
-    ),
-    Example(
-        "type of the crate's own that a public module hands on",
-        """
-        mod kernels {
-            pub struct LayerNorm;
-            """
-        + _OPERATOR.replace("MARK", "  //~ FT016").replace("\n", "\n            ")
-        + """
-        }
-
-        pub use kernels::LayerNorm;
-
-        pub fn layer_norm(x: &Tensor) -> Result<Tensor> {
-            if !matches!(x.dtype(), DType::F32 | DType::F16) {
-                return slow(x);
-            }
-            x.apply_op1(LayerNorm)
-        }
-        """,
-        path="src/lib.rs",
-        profile="candle",
-    ),
-    Example(
-        "limit of a kernel, which a dtype that was asked for tells nothing of",
-        """
-        fn attend_cuda(x: &CudaStorage, head_dim: usize) -> Result<CudaStorage> {
-            if head_dim > 256 {
-                candle::bail!("attend: head dims above 256 are not supported by the kernel")  //~ FT016
-            }
-            launch_attend(x, head_dim)
-        }
-
-        pub fn attend(x: &CudaStorage, head_dim: usize) -> Result<CudaStorage> {
-            if x.dtype() != DType::F16 {
-                return slow(x);
-            }
-            attend_cuda(x, head_dim)
-        }
-        """,
-        path="src/cuda/attend.rs",
-        profile="candle",
-    ),
-    Example(
-        "operator that is made without a look at the dtype",
-        "struct LayerNorm;\n"
-        + _OPERATOR.replace("MARK", "  //~ FT016")
-        + """
-pub fn layer_norm(x: &Tensor) -> Result<Tensor> {
-    x.apply_op1(LayerNorm)
-}
-""",
-        path="src/metal/norm.rs",
-        profile="candle",
-    ),
-)
-
 ASKED_VALID = (
+    Example(
+        "dtype that the function itself has asked for, by one name or another",
+        """
+        pub fn top_cuda(x: &CudaStorage, w: &CudaStorage) -> Result<CudaStorage> {
+            if x.dtype() != DType::F32 {
+                return Err(Error::UnsupportedDTypeForOp(x.dtype(), "top"));
+            }
+            match x.dtype() {
+                DType::F32 => launch_top(x, w),
+                dtype => candle::bail!("top: unsupported dtype {dtype:?}"),
+            }
+        }
+        """,
+        path="src/cuda/top.rs",
+        profile="candle",
+    ),
+    Example(
+        "query of the kernel's own, which speaks for all operands",
+        """
+        fn multiply_cuda(x: &CudaStorage, w: &CudaStorage) -> Result<CudaStorage> {
+            if !matches!(x.dtype(), DType::F16 | DType::F32) {
+                candle::bail!("multiply: unsupported dtype {:?}", x.dtype());
+            }
+            match w.dtype() {
+                DType::F16 => launch_half(x, w),
+                dtype => candle::bail!("multiply: unsupported weight dtype {dtype:?}"),
+            }
+        }
+
+        pub fn multiply(a: &CudaStorage, b: &CudaStorage) -> Result<CudaStorage> {
+            if !kernel_supports(a, b) || !can_use_kernels() {
+                return slow(a, b);
+            }
+            multiply_cuda(a, b)
+        }
+
+        fn rotate_cuda(x: &CudaStorage, w: &CudaStorage) -> Result<CudaStorage> {
+            if !matches!(x.dtype(), DType::F16 | DType::F32) {
+                candle::bail!("rotate: unsupported dtype {:?}", x.dtype());
+            }
+            match w.dtype() {
+                DType::F16 => launch_half(x, w),
+                dtype => candle::bail!("rotate: unsupported angle dtype {dtype:?}"),
+            }
+        }
+
+        pub fn rotate(a: &CudaStorage, b: &CudaStorage) -> Result<CudaStorage> {
+            if should_use_rotation() {
+                return rotate_cuda(a, b);
+            }
+            slow(a, b)
+        }
+        """,
+        path="src/cuda/multiply.rs",
+        profile="candle",
+    ),
     Example(
         "dtypes that each caller of a private function has asked for",
         """
@@ -247,6 +124,27 @@ ASKED_VALID = (
                 DType::F16 => norm_cuda(x),
                 _ => slow(x),
             }
+        }
+
+        pub fn by_predicate(x: &CudaStorage) -> Result<CudaStorage> {
+            if x.is_f32() {
+                return norm_cuda(x);
+            }
+            slow(x)
+        }
+
+        fn scale_cuda(x: &CudaStorage) -> Result<CudaStorage> {
+            if !supports(x.dtype()) {
+                candle::bail!("scale: unsupported dtype {:?}", x.dtype());
+            }
+            launch_scale(x)
+        }
+
+        pub fn scale(x: &CudaStorage) -> Result<CudaStorage> {
+            if x.dtype() == DType::F16 {
+                return scale_cuda(x);
+            }
+            slow(x)
         }
 
         pub fn by_query(x: &CudaStorage) -> Result<CudaStorage> {
@@ -310,7 +208,7 @@ ASKED_VALID = (
     Example(
         "operator of the crate's own that is made behind a test",
         "struct LayerNorm;\n\nimpl LayerNorm {\n    fn of_default() -> Self {\n        LayerNorm\n    }\n}\n"
-        + _OPERATOR.replace("MARK", "")
+        + OPERATOR.replace("MARK", "")
         + """
 pub fn layer_norm(x: &Tensor) -> Result<Tensor> {
     if !matches!(x.dtype(), DType::F32 | DType::F16) {
@@ -328,7 +226,7 @@ pub fn layer_norm(x: &Tensor) -> Result<Tensor> {
         mod kernels {
             pub struct LayerNorm;
             """
-        + _OPERATOR.replace("MARK", "").replace("\n", "\n            ")
+        + OPERATOR.replace("MARK", "").replace("\n", "\n            ")
         + """
         }
 

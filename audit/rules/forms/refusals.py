@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from audit.rules.forms.asked_before import AskedBefore, names_asked
+from audit.rules.forms.asked_before import AskedBefore, Refused, admits, names_asked, types_in
 from audit.rules.forms.error_types import GAP, Errors
 from audit.scanner.extract.facts import Call, RegionKind
 from audit.scanner.extract.items import split_list
@@ -79,7 +79,7 @@ def refusals(judgement: Judgement, flow: Flow, errors: Errors, asked: AskedBefor
         return
     refused: list[_Taken] = []
     textual = flow.kept_once(errors.words, lambda: _textual(judgement, function, errors))
-    operands = [names for call in textual if (names := _operand_by_dtype(flow, call)) is not None]
+    by_dtype = [one for call in textual if (one := _refused_by_dtype(flow, call)) is not None]
     for call in textual:
         text = function.text(call.arguments_start, call.end)
         taken = _taken_before(flow, call)
@@ -93,7 +93,7 @@ def refusals(judgement: Judgement, flow: Flow, errors: Errors, asked: AskedBefor
             form
             and not _is_of_what_came_back(judgement, flow, call)
             and not _is_left_out_with_device(judgement, function, call)
-            and not _is_asked_before(flow, call, operands, asked)
+            and not _is_asked_before(flow, call, by_dtype, asked)
         ):
             if taken is not None:
                 refused.append(taken)
@@ -111,21 +111,31 @@ def _textual(judgement: Judgement, function: Fn, errors: Errors) -> tuple[Call, 
     )
 
 
-def _operand_by_dtype(flow: Flow, call: Call) -> frozenset[str] | None:
-    """Return the names of what an error refuses by its dtype; None where it is for something else."""
+def _refused_by_dtype(flow: Flow, call: Call) -> Refused | None:
+    """Return what an error refuses by its dtype; None where it is for another reason."""
     tests = flow.tests_at(call.start, call.region)
     if not tests or not DTYPE_TEST.search(f"{flow.expand(tests[0].subject)} {tests[0].pattern}"):
         return None
-    return names_asked(flow, tests[0])
+    taken = " ".join(_arms_before(tests)) if tests[0].pattern else flow.expand(tests[0].subject)
+    return Refused(names_asked(flow, tests[0]), types_in(taken))
 
 
-def _is_asked_before(flow: Flow, call: Call, operands: list[frozenset[str]], asked: AskedBefore) -> bool:
-    """Say whether no dtype gets to an error, since whoever calls the function admits only others."""
-    operand = _operand_by_dtype(flow, call)
-    if operand is None:
+def _is_asked_before(flow: Flow, call: Call, all_refused: list[Refused], asked: AskedBefore) -> bool:
+    """Say whether no dtype gets to an error: the function has asked before, or whoever calls it has."""
+    refused = _refused_by_dtype(flow, call)
+    if refused is None:
         return False
-    is_only_one = not any(operand.isdisjoint(other) for other in operands)
-    return asked.by_callers(flow.function, frozenset() if is_only_one else operand)
+    nearest, *others = flow.tests_at(call.start, call.region)
+    if any(
+        test.group != nearest.group
+        and admits(flow, test, refused)
+        and not refused.names.isdisjoint(names_asked(flow, test))
+        for test in others
+    ):
+        return True
+    if not any(refused.names.isdisjoint(other.names) for other in all_refused):
+        refused = refused._replace(names=frozenset())
+    return asked.by_callers(flow.function, refused)
 
 
 def _is_of_what_came_back(judgement: Judgement, flow: Flow, call: Call) -> bool:
