@@ -105,7 +105,7 @@ class Checking:
         """Return the functions whose host paths this process finds, and those that are left to its copy."""
         reading = self._judgement.paths.reading if self._asking_paths or self._asking_stand_ins else ()
         # The copy has to find the stand-ins, too.
-        own = len(reading) * 3 // 5
+        own = len(reading) * 2 // 3
         return reading[:own], reading[own:]
 
     # -- here, beside the copy ---------------------------------------------------------------------------

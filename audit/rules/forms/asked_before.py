@@ -50,6 +50,10 @@ class AskedBefore:
         self._judgement = judgement
         self._exports = Exports(judgement.workspace)
 
+    def may_be_named(self, function: Fn) -> bool:
+        """Say whether others may call a function: nothing is known of what they ask."""
+        return self._exports.may_be_named(function)
+
     def by_callers(self, function: Fn, refused: Refused) -> bool:
         """Say whether a function is only called, or its type made, where a dtype that it takes was asked for.
 
@@ -58,7 +62,7 @@ class AskedBefore:
         pending, seen = [(function, refused)], {function.index}
         while pending:
             one, known = pending.pop()
-            uses = [] if self._exports.may_be_named(one) else list(self._uses(one))
+            uses = [] if self.may_be_named(one) else list(self._uses(one))
             if not uses:
                 return False
             for use in uses:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from audit.rules.forms.asked_before import AskedBefore, Refused, admits, names_asked, types_in
@@ -79,7 +79,6 @@ def refusals(judgement: Judgement, flow: Flow, errors: Errors, asked: AskedBefor
         return
     refused: list[_Taken] = []
     textual = flow.kept_once(errors.words, lambda: _textual(judgement, function, errors))
-    by_dtype = [one for call in textual if (one := _refused_by_dtype(flow, call)) is not None]
     for call in textual:
         text = function.text(call.arguments_start, call.end)
         taken = _taken_before(flow, call)
@@ -93,7 +92,7 @@ def refusals(judgement: Judgement, flow: Flow, errors: Errors, asked: AskedBefor
             form
             and not _is_of_what_came_back(judgement, flow, call)
             and not _is_left_out_with_device(judgement, function, call)
-            and not _is_asked_before(flow, call, by_dtype, asked)
+            and not _is_asked_before(flow, call, textual, asked)
         ):
             if taken is not None:
                 refused.append(taken)
@@ -120,7 +119,7 @@ def _refused_by_dtype(flow: Flow, call: Call) -> Refused | None:
     return Refused(names_asked(flow, tests[0]), types_in(taken))
 
 
-def _is_asked_before(flow: Flow, call: Call, all_refused: list[Refused], asked: AskedBefore) -> bool:
+def _is_asked_before(flow: Flow, call: Call, textual: Iterable[Call], asked: AskedBefore) -> bool:
     """Say whether no dtype gets to an error: the function has asked before, or whoever calls it has."""
     refused = _refused_by_dtype(flow, call)
     if refused is None:
@@ -133,7 +132,10 @@ def _is_asked_before(flow: Flow, call: Call, all_refused: list[Refused], asked: 
         for test in others
     ):
         return True
-    if not any(refused.names.isdisjoint(other.names) for other in all_refused):
+    if asked.may_be_named(flow.function):
+        return False
+    by_dtype = (_refused_by_dtype(flow, one) for one in textual)
+    if not any(one is not None and refused.names.isdisjoint(one.names) for one in by_dtype):
         refused = refused._replace(names=frozenset())
     return asked.by_callers(flow.function, refused)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -88,6 +89,7 @@ def physical_location(path: str, region: Region) -> Json:
     return {"artifactLocation": artifact_location(path), "region": _region_to_sarif(region)}
 
 
+@lru_cache(maxsize=4096)
 def uri_from_path(path: str) -> str:
     """Percent-encode a path relative to the root."""
     return quote(path, safe="/")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import threading
 import time
 from collections import deque
@@ -11,9 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import IO, NamedTuple, Self, cast
+from typing import IO, TYPE_CHECKING, NamedTuple, Self, cast
 
 from audit.scanner.errors import ScanError
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 COMMAND_TIMEOUT_SECONDS = 120.0
 STALL_TIMEOUT_SECONDS = 120.0
@@ -63,6 +65,9 @@ def run_git(
     timeout: float = COMMAND_TIMEOUT_SECONDS,
 ) -> GitAnswer:
     """Run a git command to its end."""
+    # Takes long to load, and a folder is read without git.
+    import subprocess
+
     try:
         done = subprocess.run(
             ("git", *_OPTIONS, *arguments),
@@ -128,7 +133,7 @@ class ObjectReader:
         self._command = ("git", *_OPTIONS, "-C", str(repository), "cat-file", mode)
         self._environment = environment(extra_environment)
         self._headers_only = headers_only
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Popen[bytes] | None = None
         # A file, not a pipe: nobody reads complaints until git has ended, and a full pipe would stop it.
         self._complaints = TemporaryFile()  # noqa: SIM115
         self._waiting_since: float | None = None
@@ -203,8 +208,10 @@ class ObjectReader:
             reason = f"git: {first_line(self._complaints.read()) or 'ended without an answer'}"
         return BatchObject(object_id, "failed", 0, failure=reason)
 
-    def _running(self) -> subprocess.Popen[bytes]:
+    def _running(self) -> Popen[bytes]:
         if self._process is None:
+            import subprocess
+
             self._complaints.seek(0)
             self._complaints.truncate()
             try:
