@@ -131,6 +131,22 @@ class ShapeBypass(Rule):
             profile="candle",
         ),
         Example(
+            "data that are read in two branches for another operand's dtype",
+            """
+            pub fn either(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+                if y.dtype() == DType::F32 {
+                    let values = x.to_vec1::<f32>()?;  //~ FT011
+                    Tensor::from_vec(exponentials(&values), x.shape(), x.device())
+                } else {
+                    let values = x.to_dtype(DType::F64)?.to_vec1::<f64>()?;  //~ FT011
+                    Tensor::from_vec(logarithms(&values), x.shape(), x.device())
+                }
+            }
+            """,
+            path="src/lib.rs",
+            profile="candle",
+        ),
+        Example(
             "one dtype on the device, the rest on the host",
             """
             pub fn conv(x: &Tensor<f32>) -> FerrotorchResult<Tensor<f32>> {

@@ -12,6 +12,7 @@ from audit.rules.forms.error_examples import INVALID
 from audit.rules.forms.error_types import Errors
 from audit.rules.forms.macro_errors import MACRO_INVALID, MACRO_VALID
 from audit.rules.forms.refusals import DTYPE_TEST, absences, refusals
+from audit.rules.forms.seeming_examples import SEEMING_INVALID
 from audit.rules.forms.sound_errors import VALID
 from audit.rules.forms.unasked_examples import UNASKED_INVALID
 from audit.scanner.extract.facts import Call, RegionKind
@@ -56,7 +57,7 @@ class UnstructuredError(Rule):
     name = "unstructured-error"
     level = Level.WARNING
     message = "answers an unsupported GPU case with text"
-    invalid = (*INVALID, *MACRO_INVALID, *UNASKED_INVALID)
+    invalid = (*INVALID, *MACRO_INVALID, *UNASKED_INVALID, *SEEMING_INVALID)
     valid = (*VALID, *MACRO_VALID, *ASKED_VALID)
 
     def check(self, judgement: Judgement) -> Iterator[Candidate]:

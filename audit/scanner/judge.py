@@ -41,7 +41,7 @@ PRECEDENCE = (
 )
 _SNIPPET_LINES = 60
 _GUARD_LINES = 4
-_ORPHAN = "no module declares the file: no build compiles it"
+_ORPHAN = "no module declares the file"
 
 
 class Step(NamedTuple):
@@ -348,7 +348,7 @@ def _with_rejected_kernel(
 def _result(judgement: Judgement, rule: Rule, candidate: Candidate, partial: Mapping[str, str]) -> Result:
     message, properties = candidate.message or rule.message, candidate.properties
     if judgement.orphans.has(candidate.unit):
-        message, properties = f"{message}; {_ORPHAN}", {**properties, "notCompiled": _ORPHAN}
+        message, properties = f"{message}; {_ORPHAN}", {**properties, "outsideModules": _ORPHAN}
     package = candidate.unit.package
     snippet = candidate.unit.lines(candidate.start, candidate.end).split("\n")[:_SNIPPET_LINES]
     region = candidate.unit.region(candidate.start, candidate.end)

@@ -48,7 +48,7 @@ ASKED_VALID = (
         }
 
         pub fn multiply(a: &CudaStorage, b: &CudaStorage) -> Result<CudaStorage> {
-            if !kernel_supports(a, b) || !can_use_kernels() {
+            if !supports(b.dtype()) || !is_enabled() {
                 return slow(a, b);
             }
             multiply_cuda(a, b)
@@ -64,8 +64,8 @@ ASKED_VALID = (
             }
         }
 
-        pub fn rotate(a: &CudaStorage, b: &CudaStorage) -> Result<CudaStorage> {
-            if should_use_rotation() {
+        pub fn rotate(a: &CudaStorage, b: &CudaStorage, config: &Config) -> Result<CudaStorage> {
+            if should_use_rotation(config) {
                 return rotate_cuda(a, b);
             }
             slow(a, b)

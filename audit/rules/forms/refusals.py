@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from audit.rules.forms.asked_before import AskedBefore, Refused, admits, names_asked, types_in
+from audit.rules.forms.asked_before import AskedBefore, Refused, admits, is_rebound, names_asked, types_in
 from audit.rules.forms.error_types import GAP, Errors
 from audit.scanner.extract.facts import Call, RegionKind
 from audit.scanner.extract.items import split_list
@@ -64,6 +64,8 @@ _ABSENT = r"(?:not (?:available|found|present|detected)|unavailable|missing|abse
 _NO_DEVICE = re.compile(
     rf"(?i)\b{_DEVICES}\b[^.;]{{0,30}}\b{_ABSENT}\b|\bno\b[^.;]{{0,20}}\b{_DEVICES}\b|\bgpu backend is not\b"
 )
+# The dtype of an operand, as it is asked for.
+_DTYPE_OF = re.compile(r"[\w.]+\.dtype(?:\(\))?")
 _LOADS = re.compile(r"^(?:load|new|try_new|from|with|build)(?:_|$)")
 _ALTERNATIVES = ("ok_or", "ok_or_else")
 # A name that stands alone: no field, method or function.
@@ -125,19 +127,20 @@ def _is_asked_before(flow: Flow, call: Call, textual: Iterable[Call], asked: Ask
     if refused is None:
         return False
     nearest, *others = flow.tests_at(call.start, call.region)
-    if any(
+    operand = _DTYPE_OF.fullmatch(nearest.subject.strip())
+    if operand is not None and any(
         test.group != nearest.group
         and admits(flow, test, refused)
-        and not refused.names.isdisjoint(names_asked(flow, test))
+        and re.search(rf"(?<![\w.]){re.escape(operand[0])}(?![\w(])", test.subject)
+        and not is_rebound(flow, test, call.start)
         for test in others
     ):
         return True
     if asked.may_be_named(flow.function):
         return False
     by_dtype = (_refused_by_dtype(flow, one) for one in textual)
-    if not any(one is not None and refused.names.isdisjoint(one.names) for one in by_dtype):
-        refused = refused._replace(names=frozenset())
-    return asked.by_callers(flow.function, refused)
+    is_only = not any(one is not None and refused.names.isdisjoint(one.names) for one in by_dtype)
+    return asked.by_callers(flow.function, refused._replace(is_only=is_only))
 
 
 def _is_of_what_came_back(judgement: Judgement, flow: Flow, call: Call) -> bool:

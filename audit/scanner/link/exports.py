@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cached_property
+from typing import NamedTuple
 
 from audit.scanner.extract.facts import Scope, ScopeKind
 from audit.scanner.link.unit import Fn, Unit
@@ -13,7 +14,22 @@ from audit.scanner.link.workspace import Workspace, enclosing_modules
 _OPEN = "pub"
 _WORD = re.compile(r"\w+")
 
+# The last names of a path, or of a list of paths.
+_LAST = re.compile(r"(\w+)\s*(?=[,}]|$|\bas\b)")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_HANDS_ON = re.compile(rb"\bpub\s+(?:use\s+|type\s+\w+[^=;]*=\s*)([^;]+);")
+# Called from outside by another name or way.
+_EXPORTED = re.compile(r"\b(?:no_mangle|export_name|pyfunction|pymethods|wasm_bindgen)\b")
+
 Module = tuple[str, tuple[str, ...]]
+
+
+class _HandedOn(NamedTuple):
+    """The names in a `pub use`, those that it ends in, and whether it hands on all of a module."""
+
+    words: frozenset[str]
+    last: frozenset[str]
+    has_glob: bool
 
 
 class Exports:
@@ -26,6 +42,8 @@ class Exports:
         """Say whether code outside its crate may name a function, or the type whose method it is."""
         unit, facts = function.unit, function.facts
         if unit.package is None or facts.macro or function.is_trait_default:
+            return True
+        if any(map(_EXPORTED.search, facts.attributes)) or not _NAME.fullmatch(function.self_type or "_"):
             return True
         if facts.outer >= 0 or unit.target_kind == "bin":
             return False
@@ -67,20 +85,41 @@ class Exports:
     def _is_handed_on(self, unit: Unit, module: tuple[str, ...], name: str) -> bool:
         """Say whether a public module hands a name on, or all of one of the modules that it stands in."""
         return any(
-            name in words or (has_glob and not words.isdisjoint(module))
-            for words, has_glob in self._handed_on.get(_folder(unit), ())
+            name in words or not last.isdisjoint(module) or (has_glob and not words.isdisjoint(module))
+            for words, last, has_glob in self._handed_on.get(_folder(unit), ())
         )
 
     @cached_property
-    def _handed_on(self) -> dict[str, list[tuple[frozenset[str], bool]]]:
-        found: dict[str, list[tuple[frozenset[str], bool]]] = {}
+    def _handed_on(self) -> dict[str, list[_HandedOn]]:
+        """What public modules hand on, and those that others hand on with all that they hold."""
+        found: dict[str, list[_HandedOn]] = {}
+        closed: list[tuple[str, tuple[str, ...], str]] = []
         for unit in self._workspace.units.values():
-            for use in unit.facts.uses:
-                if use.visibility != _OPEN or not self._is_open(unit, _module_at(unit, use.scope)):
-                    continue
-                words = frozenset(_WORD.findall(use.argument))
-                found.setdefault(_folder(unit), []).append((words, "*" in use.argument))
+            for module, argument in _public_uses(unit):
+                if self._is_open(unit, module):
+                    found.setdefault(_folder(unit), []).append(_handed_on(argument))
+                else:
+                    closed.append((_folder(unit), module, argument))
+        for folder, module, argument in closed:
+            if any(one.has_glob and not one.words.isdisjoint(module) for one in found.get(folder, ())):
+                found[folder].append(_handed_on(argument))
         return found
+
+
+def _handed_on(argument: str) -> _HandedOn:
+    return _HandedOn(frozenset(_WORD.findall(argument)), frozenset(_LAST.findall(argument)), "*" in argument)
+
+
+def _public_uses(unit: Unit) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield what is handed on in a file, with the module that does; also by an alias, or inside a macro."""
+    known = set()
+    for use in unit.facts.uses:
+        known.add(use.end)
+        if use.visibility == _OPEN:
+            yield _module_at(unit, use.scope), use.argument
+    for found in _HANDS_ON.finditer(unit.data):
+        if found.end() not in known:
+            yield unit.module, found[1].decode("utf-8", "replace")
 
 
 def _folder(unit: Unit) -> str:

@@ -163,6 +163,8 @@ class HostPaths:
         if region.kind not in _BRANCHES or not _ASKS_DTYPE.search(subject):
             return branch
         operand = _CONVERTED.sub("", reads[0].operand.lstrip("&"))
+        if region.kind != RegionKind.ARM and not re.search(rf"(?<![\w.]){re.escape(operand)}\b", subject):
+            return branch
         group = (one for one in others if regions[one].group_start == region.group_start)
         same = (one for one in group if _CONVERTED.sub("", others[one][0].operand.lstrip("&")) == operand)
         return next(same, branch)
