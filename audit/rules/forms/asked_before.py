@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -170,7 +170,7 @@ class AskedBefore:
         path = rb"\b%s::" % own if own else rb"(?<![\w!])(?<!fn )"
         pattern = re.compile(path + name + rb"\b(?!\s*(?:\(|::<|<|\w|:|=|\.))")
         return any(
-            not _is_within(unit.facts.comments, found.start())
+            not unit.is_comment(found.start())
             and not any(use.start <= found.start() < use.end for use in unit.facts.uses)
             for unit in units
             if name in unit.data
@@ -271,8 +271,3 @@ def _is_admitted(condition: str, takes: frozenset[str], *, holds: bool) -> bool:
     if not types:
         return _ASKS_KERNEL.search(condition) is not None
     return not takes or types <= takes
-
-
-def _is_within(spans: Sequence[tuple[int, int]], offset: int) -> bool:
-    index = bisect_right(spans, (offset, offset)) - 1
-    return index >= 0 and offset < spans[index][1]

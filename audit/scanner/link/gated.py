@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
@@ -93,18 +93,13 @@ def _by_attribute(function: Fn) -> Iterator[Gated]:
         close = _closing(unit, match.end(), facts.body_end, 1)
         after = unit.data.find(b"]", close, facts.body_end)
         cfg = parse_cfg(unit.text(match.start(), after + 1)) if after > 0 else None
-        if cfg is None or _is_comment(unit, match.start()):
+        if cfg is None or unit.is_comment(match.start()):
             continue
         start = first_token(unit, after + 1, facts.body_end)
         if unit.data[start : start + 1] == b"{":
             yield Gated(cfg, start + 1, _closing(unit, start + 1, facts.body_end, 1), False)
         elif unit.data[start : start + 1] != b"#":
             yield Gated(cfg, start, _statement_end(unit, start, facts.body_end), False)
-
-
-def _is_comment(unit: Unit, offset: int) -> bool:
-    index = bisect_right(unit.facts.comments, (offset, len(unit.data))) - 1
-    return index >= 0 and offset < unit.facts.comments[index][1]
 
 
 def _closing(unit: Unit, start: int, end: int, depth: int) -> int:

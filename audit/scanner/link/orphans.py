@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 
 from audit.scanner.link.unit import Unit
 from audit.scanner.link.workspace import Workspace
@@ -51,14 +50,8 @@ class Orphans:
 
 def _declared_in(unit: Unit) -> frozenset[str]:
     """Return the names of the files that a file declares, in no comment."""
-    comments = unit.facts.comments
     return frozenset(
         (found[1] or found[2]).decode()
         for found in _DECLARED.finditer(unit.data)
-        if not _is_within(comments, found.start())
+        if not unit.is_comment(found.start())
     )
-
-
-def _is_within(spans: tuple[tuple[int, int], ...], offset: int) -> bool:
-    index = bisect_right(spans, (offset, offset)) - 1
-    return index >= 0 and offset < spans[index][1]

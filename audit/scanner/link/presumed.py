@@ -47,7 +47,7 @@ def is_given_away(summaries: Summaries, name: str) -> bool:
     mention = re.compile(rb"(?<![\w.])" + word + rb"\b(?!\s*[(:!])(?!\s*<)")
     return any(
         not any(use.start <= found.start() < use.end for use in unit.facts.uses)
-        and not any(start <= found.start() < end for start, end in unit.facts.comments)
+        and not unit.is_comment(found.start())
         for unit in summaries.workspace.units.values()
         if word in unit.data
         for found in mention.finditer(unit.data)

@@ -93,6 +93,12 @@ class Unit:
         """Return the text of a span."""
         return self.data[start:end].decode("utf-8", "replace")
 
+    def is_comment(self, offset: int) -> bool:
+        """Say whether an offset lies in a comment."""
+        comments = self.facts.comments
+        index = bisect_right(comments, (offset, len(self.data))) - 1
+        return index >= 0 and offset < comments[index][1]
+
     @cached_property
     def line_starts(self) -> list[int]:
         """The offsets at which lines start."""

@@ -197,7 +197,7 @@ def test_ctrl_c_while_it_starts_leaves_nothing(up: Callable[..., Up]) -> None:
     run = up()
     run.read_until("ok  Database")
     family = run.family()
-    assert run.end(signal.SIGINT) == 0
+    assert run.end(signal.SIGINT) == 0, run.text
     assert all_end(family)
     time.sleep(0.2)
     assert not [
