@@ -28,6 +28,15 @@ class StopSignals:
         """Let the stop run undisturbed: from now on a signal only makes it faster."""
         self.is_stopping = True
 
+    def check(self) -> None:
+        """Raise once more what a stop signal raised, should something have swallowed it.
+
+        Raises StopRequestedError where a signal came. Python drops an exception that is raised while it
+        frees an object, and some libraries answer every exception with one of their own.
+        """
+        if self.is_stopping:
+            raise StopRequestedError
+
     def _receive(self, number: int, frame: FrameType | None) -> None:
         if self.is_stopping:
             # `make` passes a signal on that the terminal has sent to everybody already: only Ctrl-C hurries.

@@ -99,18 +99,33 @@ class LocalRun:
         # Addresses of a run that was killed lead nowhere.
         self.offer.unlink(missing_ok=True)
         try:
-            self._open_servers()
-            log_in = self._prepare()
-            scan = self._ask_for_scan(log_in)
-            port = self._start_programs()
-            self._follow(scan)
-            self._tell(port, log_in, scan)
-            # Only the shell is told that a terminal closed; it need not pass that on.
-            while not self.console.is_gone():
-                self.watch.pump(0.5)
+            self._run_until_stopped()
+        except Exception:
+            # What an interrupted step says of its interruption (a connection that is left half used, say).
+            if not self.signals.is_stopping:
+                raise
+            keep_details(self.var)
         finally:
             self.signals.begin_stop()
             self._stop()
+
+    def _run_until_stopped(self) -> None:
+        self._open_servers()
+        self.signals.check()
+        log_in = self._prepare()
+        self.signals.check()
+        scan = self._ask_for_scan(log_in)
+        self.signals.check()
+        port = self._start_programs()
+        self._follow(scan)
+        self._tell(port, log_in, scan)
+        # Only the shell is told that a terminal closed; it need not pass that on.
+        while not self.console.is_gone():
+            self._pump(0.5)
+
+    def _pump(self, timeout_seconds: float) -> None:
+        self.signals.check()
+        self.watch.pump(timeout_seconds)
 
     def _open_servers(self) -> None:
         addresses = {
@@ -163,7 +178,7 @@ class LocalRun:
         with self.console.step("Scan") as facts:
             shown, deadline = "", time.monotonic() + SCAN_PATIENCE_SECONDS
             while not scan.is_over and time.monotonic() < deadline and not self.console.is_gone():
-                self.watch.pump(0.3)
+                self._pump(0.3)
                 if (progress := scan.look()) != shown:
                     shown = progress
                     self.console.say(f"    {shown}")
@@ -193,7 +208,7 @@ class LocalRun:
     def _wait_for_pages(self, port: int) -> None:
         deadline = time.monotonic() + WEB_PATIENCE_SECONDS
         while time.monotonic() < deadline:
-            self.watch.pump(0.1)
+            self._pump(0.1)
             with suppress(OSError), urllib.request.urlopen(f"http://{LOOPBACK}:{port}/healthz", timeout=5):
                 return
         raise SupervisorError(

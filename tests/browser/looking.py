@@ -33,7 +33,9 @@ TOO_WIDE = """() => {
 
 
 def faults(page: Page) -> Iterator[str]:
-    """Yield what is wrong with the page as it stands, in both themes and at both widths."""
+    """Yield what is wrong with the page once it is loaded, in both themes and at both widths."""
+    # After a click there is a moment in which the next page is there and empty, hence faultless.
+    page.wait_for_load_state()
     page.evaluate(AXE_SCRIPT)
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": HEIGHT})

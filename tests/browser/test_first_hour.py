@@ -26,7 +26,6 @@ def sample(tmp_path: Path) -> Path:
 @pytest.fixture(params=["with JavaScript", "without JavaScript"])
 def any_page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
     context = browser.new_context(java_script_enabled=request.param == "with JavaScript")
-    context.set_default_timeout(15_000)
     yield context.new_page()
     context.close()
 
@@ -42,11 +41,13 @@ def log_in(page: Page, server: LiveServer) -> None:
 def wait_for_the_scan(page: Page, *, has_script: bool) -> None:
     """Wait until the scan's page shows its results: by itself, or by its link where there is no script."""
     done = page.get_by_role("heading", name="What was looked at")
+    refresh = page.get_by_role("link", name="Refresh")
     if not has_script:
         for _ in range(100):
-            if done.is_visible() or not page.get_by_role("link", name="Refresh").is_visible():
+            expect(done.or_(refresh)).to_be_visible()
+            if done.is_visible():
                 break
-            page.get_by_role("link", name="Refresh").click()
+            refresh.click()
             page.wait_for_timeout(200)
     expect(done).to_be_visible(timeout=30_000)
 

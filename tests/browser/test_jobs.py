@@ -95,7 +95,7 @@ def lead_sees_whether_it_goes_down(scene: Scene) -> None:
 def lead_plans_who_does_what_next(scene: Scene) -> None:
     scene.go("Plan")
     scene.press("Propose a plan")
-    expect(scene.page.get_by_role("heading", level=1)).to_contain_text("Plan")
+    expect(scene.page.get_by_role("link", name="People")).to_be_visible()
     plan = Plan.objects.get(repository=scene.repository)
     assert plan.units.filter(item_count__gt=0).exists()
     scene.follow("People")
@@ -103,9 +103,11 @@ def lead_plans_who_does_what_next(scene: Scene) -> None:
     for box in scene.page.get_by_role("checkbox").all():
         box.check()
     scene.press("Save")
+    expect(scene.page.locator("table.data")).to_contain_text("grace")
     assert Person.objects.get(plan=plan).name == "grace"
     scene.page.goto(f"{scene.server.url}{plan.get_absolute_url()}")
     scene.press("Schedule")
+    expect(scene.page).to_have_url(re.compile("/schedules/"))
     expect(scene.page.get_by_role("heading", level=1)).to_contain_text("Schedule")
     schedule = Schedule.objects.get(plan=plan)
     assert schedule.requested_by == scene.user
@@ -114,6 +116,7 @@ def lead_plans_who_does_what_next(scene: Scene) -> None:
 def lead_tells_the_others(scene: Scene) -> None:
     scene.go("Reports")
     scene.press("Write the report")
+    expect(scene.page.get_by_role("status").first).to_contain_text("The report is being written.")
     report = MigrationReport.objects.get()
     assert report.requested_by == scene.user
     assert report_execute(pk=report.pk)
@@ -173,12 +176,13 @@ def engineer_takes_a_site_and_moves_it_on(scene: Scene) -> None:
 def engineer_asks_whether_the_fix_works(scene: Scene) -> None:
     scene.open_site(FallbackSite.objects.filter(rule_id="FT001").earliest("pk"))
     scene.press("Verify on a GPU")
+    expect(scene.page).to_have_url(re.compile("/verification-requests/"))
+    expect(scene.page.get_by_role("heading", level=1)).to_be_visible()
     wish = VerificationRequest.objects.get()
     assert (wish.text, wish.requested_by) == (
         FallbackSite.objects.filter(rule_id="FT001").earliest("pk").symbol,
         scene.user,
     )
-    expect(scene.page.get_by_role("heading", level=1)).to_be_visible()
     scene.go("Overview")
     scene.follow("minitorch")
     scene.press("Scan")
@@ -226,6 +230,7 @@ def owner_lets_a_strangers_code_run(scene: Scene) -> None:
     job = VerificationJob.objects.get(runner=None)
     scene.page.goto(f"{scene.server.url}{job.get_absolute_url()}")
     scene.press("Approve and run")
+    expect(scene.page.get_by_role("heading", level=1)).to_be_visible()
     expect(scene.page.get_by_role("button", name="Approve and run")).to_have_count(0)
     assert job.events.filter(actor=scene.user).exists()
 
@@ -254,6 +259,7 @@ def program_works_with_a_token(scene: Scene) -> None:
     assert Transition.objects.latest("pk").actor == scene.user
     scene.page.goto(f"{scene.server.url}/account/")
     scene.page.get_by_role("button", name="Revoke the token agent", exact=True).click()
+    expect(scene.page.get_by_role("status").first).to_contain_text("The token “agent” is revoked.")
     expect(scene.page.get_by_role("button", name="Revoke the token agent", exact=True)).to_have_count(0)
     assert not ApiToken.objects.filter(name="agent", revoked_at=None).exists()
 

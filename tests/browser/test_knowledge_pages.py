@@ -90,7 +90,6 @@ def test_everything_is_read_and_ruled_without_javascript(
     browser: Browser, live_server: LiveServer, known: FallbackSite
 ) -> None:
     context = browser.new_context(java_script_enabled=False)
-    context.set_default_timeout(10_000)
     page = context.new_page()
     log_in(page, live_server)
     page.goto(f"{live_server.url}/rules/FT001/")

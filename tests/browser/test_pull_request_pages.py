@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from django.db.models.functions import Now
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 from pytest_django.live_server_helper import LiveServer
 
 from audit.models import (
@@ -112,8 +112,9 @@ def test_without_scripts_the_list_leads_to_the_sites(
     log_in(page, live_server)
     page.goto(f"{live_server.url}{addresses[0]}")
     page.get_by_role("link", name="#7").click()
-    assert "No site of what is named was open before" in page.content()
+    expect(page.get_by_text("No site of what is named was open before").first).to_be_visible()
     site = FallbackSite.objects.earliest("id")
     page.get_by_role("link", name=f"#{site.pk}", exact=True).click()
-    assert page.url == f"{live_server.url}{site.get_absolute_url()}"
+    expect(page).to_have_url(f"{live_server.url}{site.get_absolute_url()}")
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
     context.close()
