@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -182,10 +183,14 @@ class Postgres:
             lock.unlink(missing_ok=True)
             return
         for signal_ in (FAST_SHUTDOWN, IMMEDIATE_SHUTDOWN):
-            os.kill(pid, signal_)
+            # An orphan is init's: once it has ended, its number is nobody's.
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal_)
             deadline = time.monotonic() + 10
             while is_running(pid) and time.monotonic() < deadline:
                 time.sleep(0.05)
+            if not is_running(pid):
+                return
 
     def _is_our_server(self, pid: int) -> bool:
         if not is_running(pid):

@@ -124,6 +124,8 @@ class Watch:
         for child in self._children.values():
             kill_session(child.process)
             child.process.wait()
+            # What it wrote between the last look and its end.
+            self._read(child)
             self._forget_output(child)
         self._children.clear()
 

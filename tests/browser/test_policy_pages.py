@@ -125,6 +125,7 @@ def test_what_was_published_meanwhile_is_shown_before_it_is_gone_on_from(
     )
     looked.get_by_label("Level of silent-fallback here").select_option("warning")
     looked.get_by_role("button", name="Publish these levels").click()
+    expect(looked.get_by_text("Again.").first).to_be_visible()
     found += faults(looked)
     looked.goto(f"{own}clauses/P1/edit/")
     looked.get_by_label("Title").fill("Mine")

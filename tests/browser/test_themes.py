@@ -69,6 +69,7 @@ def test_what_can_only_be_pressed_is_not_on_paper(page: Page, live_server: LiveS
     page.goto(f"{live_server.url}/sites/")
     page.locator("table.sites .place a").first.click()
     expect(page.get_by_role("heading", name="Move it on")).to_be_visible()
+    page.wait_for_load_state()
     page.emulate_media(media="print")
     expect(page.get_by_role("heading", name="Move it on")).to_be_hidden()
     assert [one for one in page.locator("button, input, select, textarea").all() if one.is_visible()] == []

@@ -92,7 +92,7 @@ def test_a_worker_killed_in_the_middle_loses_nothing_and_doubles_nothing(
     start_worker: Callable[..., WorkerProcess], environment: dict[str, str], tmp_path: Path
 ) -> None:
     folder = tmp_path / "large"
-    for number in range(6):
+    for number in range(30):
         shutil.copytree(SAMPLE, folder / f"copy-{number}")
     scan_run = scan_ask(repository=repository_add(location=str(folder), actor=None), actor=None)
     assert isinstance(scan_run, ScanRun)

@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -85,6 +85,11 @@ def wait_until(is_so: Callable[[], bool], what: str, runner: RunnerProcess | Non
     pytest.fail(f"{what} did not come about\n{runner.said()[-4000:] if runner else ''}")
 
 
+def probed_at(name: str) -> datetime | None:
+    """Return when a runner last told its readings: what its first heartbeat stores last."""
+    return Runner.objects.get(name=name).probed_at
+
+
 def serve(place: Path, name: str, environment: Mapping[str, str]) -> RunnerProcess:
     """Start a runner that is registered."""
     log = place / f"{name}-{time.monotonic_ns()}.log"
@@ -125,13 +130,13 @@ def start(broker: str, live_server: LiveServer, place: Path) -> Iterator[Callabl
         registration = register(live_server.url, token, probe_machine())
         address = (door or live_server.url) if server else ""
         write_configuration(place / f"{name}.env", registration, address)
+        registered = probed_at(name)
         runner = serve(place, name, environment)
         started.append(runner)
         wait_until(lambda: " ready." in runner.said(), "the runner", runner)
         if server:
             # A request under way when a test ends would be answered from a database that is being emptied.
-            told = Runner.objects.filter(name=name).exclude(version="")
-            wait_until(told.exists, "its first heartbeat", runner)
+            wait_until(lambda: probed_at(name) != registered, "its first heartbeat", runner)
         return runner
 
     yield begin
@@ -249,10 +254,12 @@ def test_the_job_of_a_killed_runner_goes_to_another_and_its_late_outcome_is_refu
     assert job.runner is not None and job.runner.name == "rack-2" and job.attempts == 2
     assert spec is not None and spec.lease_id != str(job.lease_id)
     # The first runner comes back and finds the old message: its lease is lost, so it leaves the job alone.
+    before = probed_at("rack-1")
     back = serve(place, "rack-1", {})
     try:
         job_send(runner=Runner.objects.get(name="rack-1"), document=canonical_bytes(spec).decode())
         wait_until(lambda: "is lost, the job is left alone" in back.said(), "the refusal", back)
+        wait_until(lambda: probed_at("rack-1") != before, "its first heartbeat", back)
     finally:
         back.kill()
 

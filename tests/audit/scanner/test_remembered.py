@@ -245,7 +245,11 @@ def _answers(
     return found
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(seed=st.integers(0, 1 << 30), steps=st.lists(st.integers(1, 4), min_size=1, max_size=4))
 def test_however_many_edits_lie_between_two_scans_the_report_is_that_of_a_scan_alone(
     seed: int, steps: list[int], tmp_path: Path

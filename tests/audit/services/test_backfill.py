@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -342,9 +343,10 @@ def test_a_process_that_is_killed_is_gone_on_from(tmp_path: Path) -> None:
         stdout=subprocess.DEVNULL,
     )
     wait_until(lambda: BranchScan.objects.count() >= 5)
+    process.send_signal(signal.SIGSTOP)
+    assert 5 <= BranchScan.objects.count() < 31
     process.kill()
     process.wait()
-    assert 5 <= BranchScan.objects.count() < 31
     # The server notices that its client is gone only when it next writes to it.
     wait_until(lambda: _is_lock_free(repository))
     state = run(repository)
@@ -356,7 +358,9 @@ def test_a_process_that_is_killed_is_gone_on_from(tmp_path: Path) -> None:
 def _is_lock_free(repository: Repository) -> bool:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = %s", [repository.pk]
+            "SELECT count(*) FROM pg_locks JOIN pg_database ON pg_locks.database = pg_database.oid"
+            " WHERE locktype = 'advisory' AND objid = %s AND datname = current_database()",
+            [repository.pk],
         )
         return bool(cursor.fetchone()[0] == 0)
 

@@ -25,7 +25,11 @@ def nearest(word: str, parts: dict[str, list[str]] | None = None) -> list[str]:
     return list(words_corrected(unknown=[word], parts=parts or {}, seen=None).get(word, ()))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(data=st.data(), name=st.sampled_from(NAMES))
 def test_one_wrong_letter_anywhere_finds_the_word(words: None, data: st.DataObject, name: str) -> None:
     at, letter = data.draw(st.integers(0, len(name) - 1)), data.draw(st.sampled_from(LETTERS))
@@ -38,7 +42,11 @@ def test_one_wrong_letter_anywhere_finds_the_word(words: None, data: st.DataObje
             assert name in nearest(wrong)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=80,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(data=st.data(), name=st.sampled_from([name for name in NAMES if len(name) >= 6]))
 def test_two_letters_exchanged_anywhere_find_the_word(words: None, data: st.DataObject, name: str) -> None:
     at = data.draw(st.integers(0, len(name) - 2))

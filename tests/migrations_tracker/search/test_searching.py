@@ -279,7 +279,11 @@ def test_an_index_built_anew_is_the_one_that_was_kept_up(site: FallbackSite) -> 
     assert kept == set(SearchDocument.objects.values_list("kind", "key", "title", "names", "words", "boost"))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(question=st.text(max_size=120))
 def test_no_question_is_an_error(db: None, question: str) -> None:
     search(filters=SearchFilters(question=" ".join(question.replace("\0", " ").split())))

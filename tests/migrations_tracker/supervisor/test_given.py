@@ -20,7 +20,10 @@ def test_a_database_that_answers_is_named_with_its_version(postgres_url: str) ->
 
 
 def test_a_database_that_is_not_up_yet_is_waited_for(make_postgres: Callable[..., Postgres]) -> None:
-    server = make_postgres(port=free_port())
+    # After a first start it has its port, which another server might take while it is only free.
+    server = make_postgres()
+    server.start()
+    server.stop()
     answers: list[str] = []
     waiting = threading.Thread(
         target=lambda: answers.append(wait_for_database(server.url(), patience_seconds=20))
@@ -51,7 +54,9 @@ def test_a_broker_that_answers_is_accepted(broker_url: str) -> None:
 
 
 def test_a_broker_that_is_not_up_yet_is_waited_for(make_valkey: Callable[..., Valkey]) -> None:
-    server = make_valkey(port=free_port())
+    server = make_valkey()
+    server.start()
+    server.stop()
     failures: list[Exception] = []
 
     def wait() -> None:

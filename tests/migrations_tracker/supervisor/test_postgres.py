@@ -8,6 +8,7 @@ import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -118,6 +119,21 @@ def test_a_server_that_outlived_its_supervisor_is_ended_first(make_postgres: Mak
 
     assert orphan.process.wait(10) is not None
     assert read_row(after) == "still here"
+
+
+def test_an_orphan_that_is_waited_for_at_once_is_ended_too(make_postgres: MakePostgres) -> None:
+    orphan = make_postgres()
+    orphan.start()
+    assert orphan.process is not None
+    # As init does: its number is nobody's as soon as it has ended.
+    waiting = threading.Thread(target=orphan.process.wait)
+    waiting.start()
+
+    after = make_postgres()
+    after.start()
+
+    waiting.join()
+    assert after.process is not None and after.process.poll() is None
 
 
 def test_a_taken_port_is_left_to_its_owner(make_postgres: MakePostgres) -> None:

@@ -58,9 +58,11 @@ def test_each_line_stands_behind_the_name_of_its_program(watch: Watch, screen: i
     assert {"web     | hello", "web     | oops", "worker  | world"} == set(lines)
 
 
-def test_a_line_without_an_end_is_shown_when_the_program_ends(watch: Watch, screen: io.StringIO) -> None:
-    watch.start(shell("web", "printf 'last words'; exec sleep 60"))
-    time.sleep(0.3)
+def test_a_line_without_an_end_is_shown_when_the_program_ends(
+    watch: Watch, screen: io.StringIO, tmp_path: Path
+) -> None:
+    watch.start(shell("web", "printf 'last words'; : > said; exec sleep 60"))
+    assert until((tmp_path / "said").exists)
     watch.pump(0.05)
     watch.stop()
     assert "web     | last words" in screen.getvalue()
@@ -89,6 +91,15 @@ def test_stop_asks_first(watch: Watch, screen: io.StringIO) -> None:
     watch.stop()
     assert "web     | tidied" in screen.getvalue()
     assert "killed" not in screen.getvalue()
+
+
+def test_what_a_program_wrote_since_the_last_look_is_shown(
+    watch: Watch, screen: io.StringIO, tmp_path: Path
+) -> None:
+    watch.start(shell("web", "echo one; echo two; : > said; exec sleep 60"))
+    assert until((tmp_path / "said").exists)
+    watch.kill()
+    assert screen.getvalue().splitlines() == ["web     | one", "web     | two"]
 
 
 def test_stop_kills_what_does_not_obey(watch: Watch, screen: io.StringIO) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 from allauth.mfa.models import Authenticator
@@ -26,6 +27,7 @@ from migrations_tracker.services.log_ins import FAILURES_OF_ADDRESS, FAILURES_OF
 from tests.factories import PASSWORD, make_user
 
 LOGIN = "/login/"
+NOW = time.time()
 
 
 def try_it(name: str, password: str, **headers: str) -> bytes:
@@ -149,7 +151,9 @@ class TestASecondFactor:
     """Codes of an authenticator app."""
 
     @pytest.fixture
-    def secret(self, ada: User) -> str:
+    def secret(self, ada: User, monkeypatch: pytest.MonkeyPatch) -> str:
+        # A code is worth thirty seconds, whose end may come between its making and its use.
+        monkeypatch.setattr("allauth.mfa.totp.internal.auth.time", SimpleNamespace(time=lambda: NOW))
         secret: str = generate_totp_secret()
         TOTP.activate(ada, secret)
         return secret
@@ -230,7 +234,7 @@ class TestASecondFactor:
 
 
 def code_of(secret: str) -> str:
-    return str(format_hotp_value(hotp_value(secret, int(time.time()) // 30)))
+    return str(format_hotp_value(hotp_value(secret, int(NOW) // 30)))
 
 
 @pytest.mark.django_db

@@ -112,12 +112,13 @@ def test_a_fork_bomb_is_ended_with_all_its_processes(open_folder: Path) -> None:
 def test_a_child_that_leaves_its_session_does_not_outlive_the_command(open_folder: Path) -> None:
     code = (
         "import os, time\n"
+        "reads, writes = os.pipe()\n"
         "if os.fork() == 0:\n"
         " os.setsid()\n"
         " if os.fork() == 0:\n"
-        "  print(os.getpid(), flush=True); time.sleep(60)\n"
+        "  print(os.getpid(), flush=True); os.write(writes, b'x'); time.sleep(60)\n"
         " os._exit(0)\n"
-        "time.sleep(0.3)"
+        "os.wait(); os.read(reads, 1)"
     )
     record = run_python(code, open_folder)
     assert record.ending is Ending.EXITED and record.left_behind == 1
