@@ -15,12 +15,31 @@ is_new_enough() {
     "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
 }
 
-# A name on the search path is no promise: version managers put names there that do not run.
+can_make_venvs() {
+    "$1" -c 'import ensurepip, venv' 2>/dev/null
+}
+
+# A name on the search path is no promise: version managers put names there that do not run. They also compile
+# without profile-guided optimisation unless told to, and a scan then takes a sixth longer: where the search path
+# has the same Python from somebody else, that one is taken.
 find_python() {
-    local candidate
-    for candidate in ${PYTHON:+"$PYTHON"} python3.13 python3.12 python3.11 python3 python; do
-        if command -v "$candidate" >/dev/null && is_new_enough "$candidate"; then
-            printf '%s' "$candidate"
+    local name place first
+    if [ -n "${PYTHON:-}" ] && command -v "$PYTHON" >/dev/null && is_new_enough "$PYTHON"; then
+        printf '%s' "$PYTHON"
+        return
+    fi
+    for name in python3.13 python3.12 python3.11 python3 python; do
+        first=
+        while IFS= read -r place; do
+            is_new_enough "$place" || continue
+            first=${first:-$place}
+            case $place in
+                */shims/*) ;;
+                *) if can_make_venvs "$place"; then first=$place && break; fi ;;
+            esac
+        done < <(type -aP "$name")
+        if [ -n "$first" ]; then
+            printf '%s' "$first"
             return
         fi
     done
@@ -32,7 +51,7 @@ may_use_apt() {
 }
 
 ensure_venv_module() {
-    "$1" -c 'import ensurepip, venv' 2>/dev/null && return
+    can_make_venvs "$1" && return
     local version package
     version=$("$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
     package="python$version-venv"

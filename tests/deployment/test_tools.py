@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -127,7 +128,35 @@ def test_a_name_that_does_not_run_is_passed_over(clone: Path) -> None:
     put_program(clone, "python3.13", "#!/bin/sh\nexit 127\n")
     put_program(clone, "python3.12", "#!/bin/sh\nexit 1\n")
     put_program(clone, "python3.11")
-    assert "Making .venv with python3.11" in set_up(clone).stdout
+    assert f"Making .venv with {clone}/bin/python3.11" in set_up(clone).stdout
+
+
+@pytest.fixture
+def shims(clone: Path) -> str:
+    """Give a search path that begins with a version manager's Python."""
+    put_program(clone, "python3.11")
+    (clone / "shims").mkdir()
+    (clone / "bin" / "python3.11").rename(clone / "shims" / "python3.11")
+    return f"{clone / 'shims'}:{clone / 'bin'}"
+
+
+def test_the_same_python_from_somebody_else_comes_before_a_version_manager_s(clone: Path, shims: str) -> None:
+    put_program(clone, "python3.11")
+    assert f"Making .venv with {clone}/bin/python3.11" in set_up(clone, PATH=shims).stdout
+
+
+def test_a_version_manager_s_python_is_taken_where_no_other_makes_environments(
+    clone: Path, shims: str
+) -> None:
+    assert f"Making .venv with {clone}/shims/python3.11" in set_up(clone, PATH=shims).stdout
+    shutil.rmtree(clone / ".venv")
+    put_program(clone, "python3.11", '#!/bin/sh\ncase "$*" in *ensurepip*) exit 1 ;; esac\n')
+    assert f"Making .venv with {clone}/shims/python3.11" in set_up(clone, PATH=shims).stdout
+
+
+def test_a_version_manager_s_newer_python_is_taken(clone: Path, shims: str) -> None:
+    put_program(clone, "python3")
+    assert f"Making .venv with {clone}/shims/python3.11" in set_up(clone, PATH=shims).stdout
 
 
 def test_a_python_that_is_named_comes_first(clone: Path) -> None:
