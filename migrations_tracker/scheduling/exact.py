@@ -111,6 +111,8 @@ def _solver(cp_model: Any, seed: int) -> Any:
     # One worker: with several the answer depends on which of them is faster.
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = seed
+    # It would take Ctrl-C for itself, and leave the process without Python's handler of it.
+    solver.parameters.catch_sigint_signal = False
     return solver
 
 
