@@ -7,7 +7,8 @@ written to a scratch folder, which every tool reads. `--large` is the repository
 on, at its newest commit. Peers are taken from PATH, and left out with a line that says so:
 
     python3 -m venv /tmp/peers && /tmp/peers/bin/pip install semgrep ast-grep-cli
-    PATH=/tmp/peers/bin:$PATH python -m benchmarks.scan REPO
+    make setup
+    PATH=/tmp/peers/bin:$PATH make bench BENCHMARKS=scan ARGS=REPO
 
 Each tool is a process of its own; runs of those that are compared take turns, and the medians are compared.
 CPU is user and system time of the process and all its children; where other work shares the machine only CPU

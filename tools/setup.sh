@@ -12,31 +12,40 @@ fail() {
 }
 
 is_new_enough() {
-    "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
+    "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' </dev/null 2>/dev/null
 }
 
 can_make_venvs() {
-    "$1" -c 'import ensurepip, venv' 2>/dev/null
+    "$1" -c 'import ensurepip, venv' </dev/null 2>/dev/null
+}
+
+# Debian's build asks for it in a way of its own, which leaves the flag empty.
+is_optimised() {
+    "$1" - 2>/dev/null <<'END'
+import sys
+from sysconfig import get_config_var
+sys.exit("--enable-optimizations" not in (get_config_var("CONFIG_ARGS") or "") and bool(get_config_var("PGO_PROF_USE_FLAG")))
+END
+}
+
+version_of() {
+    "$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])' </dev/null 2>/dev/null
 }
 
 # A name on the search path is no promise: version managers put names there that do not run. They also compile
 # without profile-guided optimisation unless told to, and a scan then takes a sixth longer: where the search path
-# has the same Python from somebody else, that one is taken.
+# has the same version with it, that one is taken.
 find_python() {
     local name place first
-    if [ -n "${PYTHON:-}" ] && command -v "$PYTHON" >/dev/null && is_new_enough "$PYTHON"; then
-        printf '%s' "$PYTHON"
-        return
-    fi
     for name in python3.13 python3.12 python3.11 python3 python; do
         first=
         while IFS= read -r place; do
             is_new_enough "$place" || continue
             first=${first:-$place}
-            case $place in
-                */shims/*) ;;
-                *) if can_make_venvs "$place"; then first=$place && break; fi ;;
-            esac
+            if [ "$(version_of "$place")" = "$(version_of "$first")" ] && is_optimised "$place" && can_make_venvs "$place"; then
+                first=$place
+                break
+            fi
         done < <(type -aP "$name")
         if [ -n "$first" ]; then
             printf '%s' "$first"
@@ -46,6 +55,14 @@ find_python() {
     return 1
 }
 
+# Whoever names one wants that one, or a word why not.
+named_python() {
+    if ! command -v "$PYTHON" >/dev/null || ! is_new_enough "$PYTHON"; then
+        fail "PYTHON=$PYTHON is no Python 3.11 or later that runs."
+    fi
+    printf '%s' "$PYTHON"
+}
+
 may_use_apt() {
     [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null
 }
@@ -53,7 +70,7 @@ may_use_apt() {
 ensure_venv_module() {
     can_make_venvs "$1" && return
     local version package
-    version=$("$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    version=$(version_of "$1")
     package="python$version-venv"
     may_use_apt || fail "$1 cannot make virtual environments." "Install its missing part: apt-get install $package"
     echo "... Installing $package, which $1 lacks"
@@ -82,8 +99,12 @@ main() {
         wanted=$(cksum <requirements.lock)
         [ "$(cat $stamp 2>/dev/null)" != "$wanted" ] || return 0
     else
-        python=$(find_python) || fail "No Python 3.11 or later was found (tried python3.13, 3.12, 3.11, python3)." \
-            "Install one (apt-get install python3 python3-venv), or name it: make run PYTHON=/path/to/python3"
+        if [ -n "${PYTHON:-}" ]; then
+            python=$(named_python) || exit 1
+        else
+            python=$(find_python) || fail "No Python 3.11 or later was found (tried python3.13, 3.12, 3.11, python3)." \
+                "Install one (apt-get install python3 python3-venv), or name it: make run PYTHON=/path/to/python3"
+        fi
         ensure_venv_module "$python"
         echo "... Making $venv with $python ($("$python" -c 'import platform; print(platform.python_version())'))"
         rm -rf $venv

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +77,7 @@ def solve_exactly(
         solver.parameters.max_time_in_seconds = left
         model.suggest(best)
         model.model.minimize(level)
-        status = solver.solve(model.model)
+        status = _solved(solver, model)
         cut = cut or time.monotonic() >= deadline
         if status == cp_model.MODEL_INVALID or (status == cp_model.INFEASIBLE and hint is not None):
             # The hint is a timetable of this very model: without this the fault would pass as a weak answer.
@@ -103,7 +104,7 @@ def is_infeasible(
     solver = _solver(cp_model, seed)
     solver.parameters.max_deterministic_time = deterministic_time
     solver.parameters.max_time_in_seconds = seconds
-    return bool(solver.solve(model.model) == cp_model.INFEASIBLE)
+    return bool(_solved(solver, model) == cp_model.INFEASIBLE)
 
 
 def _solver(cp_model: Any, seed: int) -> Any:
@@ -111,9 +112,21 @@ def _solver(cp_model: Any, seed: int) -> Any:
     # One worker: with several the answer depends on which of them is faster.
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = seed
-    # It would take Ctrl-C for itself, and leave the process without Python's handler of it.
+    # Its own handler of Ctrl-C gives way to the system's default, not to Python's.
     solver.parameters.catch_sigint_signal = False
     return solver
+
+
+def _solved(solver: Any, model: _Model) -> Any:
+    """Solve, and return the status; what interrupts this process ends the search, and is raised."""
+    with ThreadPoolExecutor(1) as beside:
+        answer = beside.submit(solver.solve, model.model)
+        try:
+            # Python answers no signal while it is inside of the solver.
+            return answer.result()
+        except BaseException:
+            solver.stop_search()
+            raise
 
 
 class _Model:

@@ -6,7 +6,7 @@ import os
 import re
 import select
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
@@ -25,8 +25,15 @@ PREFIX_WIDTH = 8
 class Console:
     """Writes to one stream, in colour where that is a terminal and NO_COLOR is not set."""
 
-    def __init__(self, stream: TextIO, *, is_coloured: bool | None = None) -> None:
+    def __init__(
+        self,
+        stream: TextIO,
+        *,
+        is_coloured: bool | None = None,
+        before_step: Callable[[], None] = lambda: None,
+    ) -> None:
         self._stream = stream
+        self._before_step = before_step
         self._is_coloured = (
             stream.isatty() and "NO_COLOR" not in os.environ if is_coloured is None else is_coloured
         )
@@ -36,6 +43,7 @@ class Console:
     @contextmanager
     def step(self, title: str) -> Iterator[list[str]]:
         """Show a step while it is done; what is appended to the list is shown when it has been."""
+        self._before_step()
         facts: list[str] = []
         started = time.monotonic()
         self.say(f"{self._in(DIM, '...')} {title}")

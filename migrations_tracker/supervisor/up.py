@@ -46,8 +46,8 @@ SAMPLE_PROFILE = "ferrotorch"
 def main(arguments: Sequence[str], *, root: Path = ROOT) -> int:
     """Run until somebody stops it; return the exit status."""
     options = parse(arguments)
-    console = Console(sys.stdout)
     signals = StopSignals()
+    console = Console(sys.stdout, before_step=signals.check)
     signals.install()
     var = root / "var"
     try:
@@ -100,22 +100,19 @@ class LocalRun:
         self.offer.unlink(missing_ok=True)
         try:
             self._run_until_stopped()
-        except Exception:
+        except Exception as error:
             # What an interrupted step says of its interruption (a connection that is left half used, say).
             if not self.signals.is_stopping:
                 raise
-            keep_details(self.var)
+            self.console.say(f"    The step that was interrupted says {type(error).__name__}: {error}")
         finally:
             self.signals.begin_stop()
             self._stop()
 
     def _run_until_stopped(self) -> None:
         self._open_servers()
-        self.signals.check()
         log_in = self._prepare()
-        self.signals.check()
         scan = self._ask_for_scan(log_in)
-        self.signals.check()
         port = self._start_programs()
         self._follow(scan)
         self._tell(port, log_in, scan)

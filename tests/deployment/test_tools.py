@@ -131,32 +131,53 @@ def test_a_name_that_does_not_run_is_passed_over(clone: Path) -> None:
     assert f"Making .venv with {clone}/bin/python3.11" in set_up(clone).stdout
 
 
+SLOW = '[ "$1" != - ] || exit 1\n'
+
+
 @pytest.fixture
-def shims(clone: Path) -> str:
-    """Give a search path that begins with a version manager's Python."""
+def slow_first(clone: Path) -> str:
+    """Give a search path that begins with a Python compiled without profile-guided optimisation."""
+    (clone / "other").mkdir()
+    put_program(clone, "python3.11", INTERPRETER + SLOW)
+    (clone / "bin" / "python3.11").rename(clone / "other" / "python3.11")
+    return f"{clone / 'other'}:{clone / 'bin'}"
+
+
+def test_of_one_version_the_python_that_was_optimised_is_taken(clone: Path, slow_first: str) -> None:
     put_program(clone, "python3.11")
-    (clone / "shims").mkdir()
-    (clone / "bin" / "python3.11").rename(clone / "shims" / "python3.11")
-    return f"{clone / 'shims'}:{clone / 'bin'}"
+    assert f"Making .venv with {clone}/bin/python3.11" in set_up(clone, PATH=slow_first).stdout
 
 
-def test_the_same_python_from_somebody_else_comes_before_a_version_manager_s(clone: Path, shims: str) -> None:
-    put_program(clone, "python3.11")
-    assert f"Making .venv with {clone}/bin/python3.11" in set_up(clone, PATH=shims).stdout
-
-
-def test_a_version_manager_s_python_is_taken_where_no_other_makes_environments(
-    clone: Path, shims: str
+def test_one_that_was_not_optimised_is_taken_where_no_other_makes_environments(
+    clone: Path, slow_first: str
 ) -> None:
-    assert f"Making .venv with {clone}/shims/python3.11" in set_up(clone, PATH=shims).stdout
+    assert f"Making .venv with {clone}/other/python3.11" in set_up(clone, PATH=slow_first).stdout
     shutil.rmtree(clone / ".venv")
     put_program(clone, "python3.11", '#!/bin/sh\ncase "$*" in *ensurepip*) exit 1 ;; esac\n')
-    assert f"Making .venv with {clone}/shims/python3.11" in set_up(clone, PATH=shims).stdout
+    assert f"Making .venv with {clone}/other/python3.11" in set_up(clone, PATH=slow_first).stdout
 
 
-def test_a_version_manager_s_newer_python_is_taken(clone: Path, shims: str) -> None:
+def test_the_version_counts_for_more_than_how_it_was_compiled(clone: Path, slow_first: str) -> None:
+    older = INTERPRETER + 'case "$*" in *print*version_info*) echo 3.10 ;; esac\n'
+    put_program(clone, "python3.11", older)
     put_program(clone, "python3")
-    assert f"Making .venv with {clone}/shims/python3.11" in set_up(clone, PATH=shims).stdout
+    assert f"Making .venv with {clone}/other/python3.11" in set_up(clone, PATH=slow_first).stdout
+
+
+def test_a_python_that_reads_what_it_is_given_hides_no_other(clone: Path, slow_first: str) -> None:
+    (clone / "other" / "python3.11").write_text("#!/bin/sh\ncat\nexit 1\n")
+    put_program(clone, "python3.11")
+    assert f"Making .venv with {clone}/bin/python3.11" in set_up(clone, PATH=slow_first).stdout
+
+
+@pytest.mark.parametrize("name", ["/nowhere/python3", "old", "a folder"])
+def test_a_named_python_that_can_not_be_used_is_an_error(clone: Path, name: str) -> None:
+    put_program(clone, "python3.11")
+    put_program(clone, "old", "#!/bin/sh\nexit 1\n")
+    (clone / "a folder").mkdir()
+    done = set_up(clone, PYTHON=name)
+    assert done.returncode == 1
+    assert f"PYTHON={name} is no Python 3.11 or later" in done.stderr
 
 
 def test_a_python_that_is_named_comes_first(clone: Path) -> None:

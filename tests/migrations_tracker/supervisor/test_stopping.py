@@ -63,12 +63,12 @@ def fails_by_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    ("step", "status"),
+    ("step", "status", "said"),
     [
-        (interrupted_and_ends_well, 0),
-        (interrupted_and_fails_otherwise, 0),
-        (interrupted_and_swallows_it, 0),
-        (fails_by_itself, 1),
+        (interrupted_and_ends_well, 0, ""),
+        (interrupted_and_fails_otherwise, 0, "says OSError: another command is already in progress"),
+        (interrupted_and_swallows_it, 0, ""),
+        (fails_by_itself, 1, "OSError: no space left on device"),
     ],
 )
 def test_only_what_failed_by_itself_ends_the_run_with_an_error(
@@ -78,10 +78,17 @@ def test_only_what_failed_by_itself_ends_the_run_with_an_error(
     capsys: pytest.CaptureFixture[str],
     step: Callable[[], None],
     status: int,
+    said: str,
 ) -> None:
-    monkeypatch.setattr(up.LocalRun, "_open_servers", lambda run: step())
-    monkeypatch.setattr(up.LocalRun, "_prepare", lambda run: sys.exit("it went on"))
+    def open_servers(run: up.LocalRun) -> None:
+        with run.console.step("Database"):
+            step()
+        with run.console.step("Broker"):
+            sys.exit("it went on")
+
+    monkeypatch.setattr(up.LocalRun, "_open_servers", open_servers)
     assert up.main([], root=tmp_path) == status
     text = capsys.readouterr().out
     assert "Stopped" in text
-    assert ("no space left" in text) == (status == 1)
+    assert ("This step failed" in text) == (status == 1)
+    assert said in text
